@@ -1,0 +1,1 @@
+"""Benchmarks: each checks results as well as time, prints a table and writes JSON; `./run bench` lists them."""

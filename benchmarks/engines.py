@@ -1,0 +1,82 @@
+"""The engines that benchmarks compare, each answering a query text with an Arrow table over the same Parquet files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+
+from nearly.engine.java import ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Engine = Callable[[str], pa.Table]
+Tables = Mapping[str, Path]
+
+CORES = os.cpu_count() or 1
+DRIVER_MEMORY = "4g"
+"""What Spark's JVM and DuckDB may each use."""
+
+
+def start_spark(name: str) -> SparkSession:
+    """A local Spark set for this machine: one task per core, two shuffle partitions per core, adaptive execution."""
+    ensure_java()
+    from pyspark.sql import SparkSession  # noqa: PLC0415  (Spark reads JAVA_HOME when it starts)
+
+    session = (
+        SparkSession.builder.master(f"local[{CORES}]")
+        .appName(name)
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.memory", DRIVER_MEMORY)
+        .config("spark.log.level", "ERROR")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", str(2 * CORES))
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    assert isinstance(session, SparkSession)
+    return session
+
+
+def spark_sql(spark: SparkSession, tables: Tables) -> Engine:
+    """Spark SQL, over temporary views of the files."""
+    for name, path in tables.items():
+        spark.read.parquet(str(path)).createOrReplaceTempView(name)
+
+    def answer(text: str) -> pa.Table:
+        return spark.sql(text).toArrow()
+
+    return answer
+
+
+def duckdb_alone(tables: Tables) -> Engine:
+    """DuckDB in this process, with one thread per core, over views of the files."""
+    connection = duckdb.connect(config={"threads": CORES, "memory_limit": DRIVER_MEMORY.replace("g", "GB")})
+    for name, path in tables.items():
+        connection.execute(f"create view {name} as select * from read_parquet('{path}/*.parquet')")
+
+    def answer(text: str) -> pa.Table:
+        return connection.sql(text).to_arrow_table()
+
+    return answer
+
+
+def nearly_exact(spark: SparkSession, tables: Tables, executors: int | None) -> Engine:
+    """nearly's exact answers on the same Spark session."""
+    import nearly  # noqa: PLC0415  (engines that were not asked for are not loaded)
+
+    db = nearly.connect(spark) if executors is None else nearly.connect(spark, executors=executors)
+    for name, path in tables.items():
+        db.register(name, str(path))
+
+    def answer(text: str) -> pa.Table:
+        return db.sql(text).exact().table
+
+    return answer

@@ -1,0 +1,67 @@
+"""Generate TPC-H tables as Parquet once per scale factor: `DIRECTORY/sf<N>/<table>/*.parquet`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFAULT_DIRECTORY = ROOT / "data" / "tpch"
+
+LARGE_TABLES = ("lineitem", "orders")
+SMALL_TABLES = ("customer", "nation", "part", "partsupp", "region", "supplier")
+TABLES = (*LARGE_TABLES, *SMALL_TABLES)
+
+PARTS = {"0.1": 4, "1": 16, "10": 64}
+"""Files per large table at each scale factor."""
+
+
+def ensure_tables(scale: str, directory: Path = DEFAULT_DIRECTORY) -> dict[str, Path]:
+    """The directory of every table, generated first when it is not there.
+
+    The scale factor's directory appears by one rename, so it is complete whenever it exists.
+    """
+    target = directory / f"sf{scale}"
+    if not target.exists():
+        print(f"generating TPC-H at scale factor {scale} in {target} (once)", file=sys.stderr, flush=True)
+        directory.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".sf{scale}-", dir=directory))
+        try:
+            _generate(scale, draft)
+            _publish(draft, target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return {table: target / table for table in TABLES}
+
+
+def _generate(scale: str, directory: Path) -> None:
+    for tables, parts in ((LARGE_TABLES, PARTS[scale]), (SMALL_TABLES, 1)):
+        subprocess.run(
+            [
+                _generator(), "parquet", "--quiet", f"--scale-factor={scale}", f"--parts={parts}",
+                f"--tables={','.join(tables)}", f"--output-dir={directory}",
+            ],
+            check=True,
+        )  # fmt: skip
+
+
+def _generator() -> str:
+    """The path of `tpchgen-cli`, which is installed beside the running Python."""
+    beside = Path(sys.executable).with_name("tpchgen-cli")
+    found = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
+    if found is None:
+        raise SystemExit("tpchgen-cli is not installed; start this through ./run, or: pip install tpchgen-cli")
+    return found
+
+
+def _publish(draft: Path, target: Path) -> None:
+    """Move the finished draft into place; another process that was faster wins."""
+    draft.chmod(0o755)
+    try:
+        draft.rename(target)
+    except OSError:
+        if not target.exists():
+            raise

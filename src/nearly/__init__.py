@@ -1,0 +1,20 @@
+"""Answers early, nearly exact, then exact, on Spark."""
+
+from nearly.answer import Answer
+from nearly.errors import (
+    ConstraintError,
+    EngineError,
+    NearlyError,
+    ParseError,
+    SchemaError,
+    UnknownName,
+    Unsupported,
+)
+from nearly.session import Query, Session, connect
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer", "ConstraintError", "EngineError", "NearlyError", "ParseError", "Query", "SchemaError", "Session", "UnknownName",
+    "Unsupported", "connect",
+]  # fmt: skip

@@ -1,0 +1,51 @@
+"""The one answer type: values with bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Values, bounds of the same shape, and how they came about.
+
+    `low` and `high` bound each value with probability `confidence` and equal it where it is certain; `hard_low` and `hard_high` bound it
+    for sure and are null where nothing is known for sure. `source` names what answered: native, spark, a view or a synopsis.
+    """
+
+    table: pa.Table
+    low: pa.Table
+    high: pa.Table
+    hard_low: pa.Table
+    hard_high: pa.Table
+    progress: float
+    exact: bool
+    confidence: float
+    error: float
+    source: str
+    stats: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def exactly(cls, table: pa.Table, source: str, confidence: float = 0.95, stats: dict[str, Any] | None = None) -> Answer:
+        """The answer in which every bound equals the value."""
+        return cls(table, table, table, table, table, 1.0, True, confidence, 0.0, source, stats or {})
+
+    def to_pandas(self, bounds: bool = False) -> pandas.DataFrame:
+        """The values as a pandas frame; with `bounds`, each column is followed by its `_low` and `_high`."""
+        if not bounds:
+            return self.table.to_pandas()
+        columns, names = [], []
+        for place, name in enumerate(self.table.column_names):
+            columns += [self.table.column(place), self.low.column(place), self.high.column(place)]
+            names += [name, f"{name}_low", f"{name}_high"]
+        return pa.Table.from_arrays(columns, names=names).to_pandas()
+
+    def __str__(self) -> str:
+        state = "exact" if self.exact else f"{self.progress:.0%} read"
+        return f"{self.table.num_rows} rows, {state}, from {self.source}\n{self.table.to_string(preview_cols=20)}"

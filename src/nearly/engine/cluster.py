@@ -1,0 +1,180 @@
+"""The Spark that nearly runs on: started, joined or handed in, and never changed beyond a session of its own.
+
+All work goes through a child session, so that views and settings of nearly do not show up in the session it was given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from nearly.engine.java import ensure_java
+from nearly.errors import EngineError, SchemaError
+
+logger = logging.getLogger(__name__)
+
+PROBE_TASKS_PER_CORE = 8
+EMBEDDED = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": "8",
+}
+"""Settings of a Spark that nearly starts itself: reachable from this machine only, quiet, small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """Where tasks run: `executors` processes with `cores` task slots each. One fat task per executor uses all its cores."""
+
+    executors: int
+    cores: int
+
+    def __post_init__(self) -> None:
+        if self.executors < 1 or self.cores < 1:
+            raise SchemaError(f"executors={self.executors}, cores={self.cores}: both must be at least 1")
+
+
+class Cluster:
+    """A Spark session to run jobs on, and what is known of its executors."""
+
+    def __init__(self, spark: SparkSession, *, owned: bool, sites: Sites | None = None) -> None:
+        self._given = spark
+        self._owned = owned
+        self._sites = sites
+        self._sites_known = threading.Event()
+        self.spark = child_session(spark)
+        if sites is not None:
+            self._sites_known.set()
+        self._warm_up = threading.Thread(target=self._start_workers, name="nearly-warm-up", daemon=True)
+        self._warm_up.start()
+
+    @property
+    def sites(self) -> Sites:
+        """The executors, counted by the warm-up job when they were not told."""
+        self._sites_known.wait()
+        assert self._sites is not None
+        return self._sites
+
+    @property
+    def time_zone(self) -> str:
+        return str(self.spark.conf.get("spark.sql.session.timeZone"))
+
+    @property
+    def ansi(self) -> bool:
+        return str(self.spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+
+    def close(self) -> None:
+        """Stop what was started here; a session that was handed in goes on."""
+        with contextlib.suppress(RuntimeError):
+            self._warm_up.join(timeout=30)
+        if self._owned:
+            self._given.stop()
+
+    def _start_workers(self) -> None:
+        """Start Python workers and load the native engine into them before the first query; count executors on the way."""
+        guess = sites_of_master(self.spark)
+        try:
+            probed = probe(self.spark, guess.cores if guess else 2)
+        except PySparkException as trouble:
+            logger.info("warm-up failed: %s", trouble)
+            probed = None
+        if self._sites is None:
+            self._sites = guess or probed or Sites(1, os.cpu_count() or 1)
+        self._sites_known.set()
+
+
+def open_cluster(where: Any, sites: Sites | None) -> Cluster:
+    """A cluster from a SparkSession, a master URL, a Connect URL, or None for an embedded local Spark."""
+    if where is None:
+        return Cluster(_embedded(), owned=True, sites=sites)
+    if isinstance(where, str):
+        return Cluster(_from_url(where), owned=True, sites=sites)
+    if hasattr(where, "sql") and hasattr(where, "conf"):
+        return Cluster(where, owned=False, sites=sites)
+    raise SchemaError(f"connect() takes a SparkSession, a master URL or a Connect URL, not {type(where).__name__}")
+
+
+def _embedded() -> SparkSession:
+    cores = os.cpu_count() or 1
+    return _start(SparkSession.builder.master(f"local[{cores}]"), EMBEDDED)
+
+
+def _from_url(url: str) -> SparkSession:
+    if url.startswith("sc://"):
+        return _started(lambda: SparkSession.builder.remote(url).create(), url)
+    if re.match(r"(local(\[.*\])?|spark://.*|k8s://.*|yarn)$", url):
+        local = {key: value for key, value in EMBEDDED.items() if url.startswith("local") or "driver.memory" not in key}
+        return _start(SparkSession.builder.master(url), local)
+    raise SchemaError(f"{url!r} is neither a Spark master (local[*], spark://host:port, yarn) nor a Connect URL (sc://host)")
+
+
+def _start(builder: Any, settings: dict[str, str]) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    ensure_java()
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return _started(builder.appName("nearly").getOrCreate, "a local Spark")
+
+
+def _started(start: Any, what: str) -> SparkSession:
+    try:
+        session: SparkSession = start()
+    except Exception as trouble:
+        raise EngineError(f"cannot reach or start {what}: {trouble}") from trouble
+    return session
+
+
+def child_session(spark: SparkSession) -> SparkSession:
+    """A session with the same settings whose views and settings are its own."""
+    child: SparkSession = spark.newSession()
+    settings = dict(spark.conf.getAll)
+    for key, value in settings.items():
+        if key.startswith("spark.sql.") and child.conf.get(key, None) != value:
+            with contextlib.suppress(PySparkException):
+                child.conf.set(key, value)
+    return child
+
+
+def sites_of_master(spark: SparkSession) -> Sites | None:
+    """In local mode the master says it all: one process with so many slots."""
+    match = re.match(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?$", str(spark.conf.get("spark.master", "")))
+    if match is None:
+        return None
+    cores = match.group(1)
+    return Sites(1, (os.cpu_count() or 1) if cores == "*" else int(cores or 1))
+
+
+def probe(spark: SparkSession, cores: int) -> Sites:
+    """Count executors and their slots by looking where many short tasks run."""
+    count = cores * PROBE_TASKS_PER_CORE
+    table = spark.range(0, count, 1, count).mapInArrow(_where_am_i, "executor string, worker string").toArrow()
+    pairs = set(zip(table["executor"].to_pylist(), table["worker"].to_pylist(), strict=True))
+    executors = {executor for executor, _ in pairs}
+    widest = max(sum(1 for executor, _ in pairs if executor == each) for each in executors)
+    return Sites(len(executors), widest)
+
+
+def _where_am_i(batches: Any) -> Any:
+    import socket
+    import time
+
+    import nearly.engine.worker as worker
+
+    worker.warm()
+    for _ in batches:
+        time.sleep(0.02)
+        place = f"{socket.gethostname()}/{os.getppid()}"
+        yield pa.RecordBatch.from_pydict({"executor": [place], "worker": [str(os.getpid())]})

@@ -1,0 +1,158 @@
+"""Exact answers: a query is parsed, bound, rewritten, given to a kernel, and when no kernel of ours takes it, to Spark as it is."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from nearly.engine.catalog import Catalog
+from nearly.engine.cluster import Cluster
+from nearly.engine.kernel import finished
+from nearly.engine.native_kernel import NativeFailure, NativeKernel
+from nearly.engine.reading import NativeReader, SparkReader
+from nearly.engine.spark_kernel import SparkKernel
+from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, Unsupported, unknown
+from nearly.plan.bind_query import bind
+from nearly.plan.explain import explain
+from nearly.plan.nodes import Plan, Query
+from nearly.plan.parse import parse_query
+from nearly.plan.schema import SchemaColumn, TableSchema
+from nearly.rewrite.passes import rewrite
+
+logger = logging.getLogger(__name__)
+
+KERNELS = ("native", "spark")
+DEFAULT_MEMORY_MB = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query that is ready to run: `query` is None when Spark runs the text as it is, and `reason` says why."""
+
+    text: str
+    tables: frozenset[str]
+    query: Query | None
+    kernel: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Rows, who computed them, and how long each step took in seconds."""
+
+    table: pa.Table
+    source: str
+    stats: dict[str, float]
+
+
+class Engine:
+    """Plans and runs queries over a catalog on a cluster."""
+
+    def __init__(self, cluster: Cluster, catalog: Catalog, memory_mb: int = DEFAULT_MEMORY_MB) -> None:
+        self.cluster = cluster
+        self.catalog = catalog
+        self.native = NativeKernel(cluster, catalog, NativeReader(), memory_mb)
+        self.spark = SparkKernel(cluster, catalog, SparkReader(cluster.spark))
+
+    def prepare(self, text: str, kernel: str | None = None) -> Prepared:
+        """Decide how a query is run; `kernel` forces one, and then what it cannot do is an error."""
+        if kernel is not None and kernel not in KERNELS:
+            raise unknown("kernel", str(kernel), KERNELS)
+        tree = parse_query(text)
+        tables = self._tables(tree)
+        try:
+            query = self._bound(tree, text, tables)
+        except Unsupported as reason:
+            return self._as_text(text, tables, str(reason), kernel)
+        except (SchemaError, UnknownName) as trouble:
+            return self._second_opinion(text, tables, trouble, kernel)
+        return self._choose(text, tables, query, kernel)
+
+    def run(self, prepared: Prepared) -> Result:
+        """Run a prepared query to its end."""
+        started = time.perf_counter()
+        for name in prepared.tables:
+            self.catalog.table(name).base.verify()
+        checked = time.perf_counter()
+        table, source = self._run(prepared)
+        ended = time.perf_counter()
+        return Result(table, source, {"verify": checked - started, "run": ended - checked})
+
+    def explain(self, prepared: Prepared) -> str:
+        """What is computed where, by which kernel, and why."""
+        lines = [f"kernel: {prepared.kernel}", f"why: {prepared.reason}"]
+        if prepared.query is not None:
+            lines += ["plan:", explain(prepared.query.plan, self._note)]
+        return "\n".join(lines)
+
+    def _run(self, prepared: Prepared) -> tuple[pa.Table, str]:
+        query = prepared.query
+        if query is None:
+            return self.spark.run_text(prepared.text, set(prepared.tables)), "spark"
+        if prepared.kernel == "spark":
+            return finished(self.spark.run(query.plan), query), "spark"
+        try:
+            return finished(self.native.run(query.plan), query), "native"
+        except NativeFailure as failure:
+            if "IOException" in str(failure):
+                raise EngineError(f"a table's file cannot be read: {failure}") from failure
+            logger.info("the native kernel stopped (%s); Spark runs the query", failure)
+            return self.spark.run_text(prepared.text, set(prepared.tables)), "spark"
+
+    def _tables(self, tree: exp.Expression) -> frozenset[str]:
+        """The stored tables a query names; each must exist."""
+        common = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+        named = [node for node in tree.find_all(exp.Table) if isinstance(node.this, exp.Identifier)]
+        for node in named:
+            if node.db and node.name.lower() not in common:
+                raise UnknownName(f"table {node.sql(dialect='spark')} is not registered; use db.register(name, {node.sql()!r})")
+        wanted = {node.name for node in named if node.name.lower() not in common or node.name in self.catalog}
+        return frozenset(self.catalog.table(name).name for name in wanted)
+
+    def _bound(self, tree: exp.Expression, text: str, tables: frozenset[str]) -> Query:
+        query = bind(tree, self._schema)
+        if query.unnamed:
+            query = self._named(query, text, tables)
+        return Query(rewrite(query.plan), query.names)
+
+    def _schema(self, name: str) -> TableSchema:
+        table = self.catalog.table(name)
+        columns = tuple(SchemaColumn(column.name, column.type, column.nullable) for column in table.columns)
+        return TableSchema(table.name, columns, table.key)
+
+    def _named(self, query: Query, text: str, tables: frozenset[str]) -> Query:
+        """Names of expressions without alias are Spark's to choose; its types must be ours."""
+        schema = self.spark.schema(text, set(tables))
+        if tuple(type_ for _, type_ in schema) != query.types:
+            raise Unsupported("Spark gives the columns other types than nearly does")
+        return Query(query.plan, tuple(name for name, _ in schema))
+
+    def _as_text(self, text: str, tables: frozenset[str], reason: str, kernel: str | None) -> Prepared:
+        if kernel == "native":
+            raise Unsupported(f"the native kernel cannot run this query: {reason}")
+        return Prepared(text, tables, None, "spark", reason)
+
+    def _second_opinion(
+        self, text: str, tables: frozenset[str], trouble: NearlyError, kernel: str | None
+    ) -> Prepared:
+        """A query that seems wrong here may be right for Spark, which knows more than this planner."""
+        try:
+            self.spark.schema(text, set(tables))
+        except SchemaError:
+            raise trouble from None
+        return self._as_text(text, tables, str(trouble), kernel)
+
+    def _choose(self, text: str, tables: frozenset[str], query: Query, kernel: str | None) -> Prepared:
+        if kernel == "spark":
+            return Prepared(text, tables, query, "spark", "asked for")
+        refusal = self.native.refusal(query.plan)
+        if refusal is not None:
+            return self._as_text(text, tables, refusal, kernel)
+        return Prepared(text, tables, query, "native", "every function and type is in the verified set")
+
+    def _note(self, node: Plan) -> str:
+        return ""

@@ -1,0 +1,142 @@
+"""`prepare`: another layout of a table, written by Spark and committed when it is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from nearly.engine.blocks import MOST_BLOCKS, target_for
+from nearly.engine.catalog import Catalog
+from nearly.engine.clustering import HASH, Clustering
+from nearly.engine.layouts import Layout, Table, resolve
+from nearly.engine.listing import find_files
+from nearly.engine.staging import Arrangement, Staged, commit, new_directory, stage
+from nearly.engine.writing import (
+    Destination,
+    Progress,
+    quoted,
+    refuse_unhashable,
+    spark_path,
+    write_hashed,
+    write_plain,
+    write_shuffled,
+)
+from nearly.errors import EngineError, SchemaError
+
+SHUFFLED = "shuffled"
+MOST_BUCKETS = 1 << 16
+
+
+def prepare(
+    catalog: Catalog,
+    spark: SparkSession,
+    name: str,
+    by: str | Sequence[str] | None = None,
+    buckets: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+) -> Table:
+    """Write the table's rows once more: shuffled, or in hash buckets of the columns `by`; returns the table with that layout.
+
+    A layout of the same arrangement is replaced. The number of buckets is a power of two unless given, so that prepared
+    tables of different sizes line up.
+    """
+    table = catalog.table(name)
+    arrangement = arrangement_for(table, by, buckets)
+    table.base.verify()
+    with catalog.temporary(name) as temporary:
+        rows = read_rows(spark, table)
+        staged = write_layout(catalog, spark, table, rows, table.rows, arrangement, temporary, progress, seed)
+        changed = commit(catalog, name, [staged], lambda present: same(table, present).with_layout(staged.layout))
+    if progress is not None:
+        progress(1.0)
+    return changed
+
+
+def arrangement_for(table: Table, by: str | Sequence[str] | None, buckets: int | None) -> Arrangement:
+    """The arrangement that the arguments of `prepare` ask for."""
+    if by is None:
+        if buckets is not None:
+            raise SchemaError("buckets are for a layout clustered by columns: give by=..., or leave buckets out to shuffle")
+        return Arrangement(SHUFFLED, shuffled=True)
+    names = resolve(table.columns, [by] if isinstance(by, str) else by, "by")
+    if not names:
+        raise SchemaError("by=[] names no column; leave it out to shuffle")
+    refuse_unhashable([table.column(each) for each in names])
+    count = usual_buckets(table) if buckets is None else buckets
+    if not 1 <= count <= MOST_BUCKETS:
+        raise SchemaError(f"buckets={count} is not between 1 and {MOST_BUCKETS}")
+    return Arrangement("by_" + "_".join(names), Clustering(HASH, names, count))
+
+
+def arrangement_of(layout: Layout) -> Arrangement:
+    """The arrangement in which an existing layout was written."""
+    hashed = layout.clustering if layout.clustering and layout.clustering.kind == HASH else None
+    return Arrangement(layout.name, hashed, layout.name == SHUFFLED)
+
+
+def usual_buckets(table: Table) -> int:
+    """The power of two that makes buckets about as large as blocks are."""
+    wanted = table.rows // target_for(table.rows, table.base.manifest.bytes).rows
+    return min(1 << max(0, wanted - 1).bit_length(), MOST_BLOCKS)
+
+
+def same(known: Table, present: Table | None) -> Table:
+    """The table as it is now, which must have the content that was read."""
+    if present is None or present.version != known.version:
+        raise EngineError(f"table {known.name!r} was changed by someone else meanwhile; nothing was changed, try again")
+    return present
+
+
+def write_layout(
+    catalog: Catalog,
+    spark: SparkSession,
+    table: Table,
+    rows: DataFrame,
+    count: int,
+    arrangement: Arrangement,
+    below: Path,
+    progress: Progress | None,
+    seed: int = 0,
+    added_to: Layout | None = None,
+) -> Staged:
+    """Write `count` rows of the table in an arrangement, not yet committed; added to a layout or as one of their own."""
+    destination = new_directory(catalog, table.name, arrangement.name)
+    size = table.base.manifest.bytes * count // max(table.rows, 1)
+    to = Destination(below / destination.name, target_for(count, size).rows, size)
+    if arrangement.hashed is not None:
+        keys = [table.column(each) for each in arrangement.hashed.columns]
+        write_hashed(spark, rows, count, keys, arrangement.hashed.buckets or 1, to, progress)
+    elif arrangement.shuffled:
+        write_shuffled(spark, rows, count, seed, to, progress)
+    else:
+        write_plain(spark, rows, to, progress)
+    return stage(to.directory, destination, arrangement, added_to)
+
+
+def read_rows(spark: SparkSession, table: Table, paths: Iterable[str] | None = None) -> DataFrame:
+    """The rows of the base layout, or of some of its files, read by Spark with the table's columns and types."""
+    wanted = list(table.base.manifest.paths if paths is None else paths)
+    names = [quoted(column.name) for column in table.columns]
+    if not table.origin.in_place:
+        return spark.read.parquet(*map(spark_path, wanted)).select(*names)
+    schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
+    by_root: dict[str, list[str]] = {}
+    chosen = set(wanted)
+    for file in find_files(table.origin.locations):
+        if file.path in chosen:
+            by_root.setdefault(file.root if file.partition_directories else "", []).append(spark_path(file.path))
+    frames = [_read_below(spark, root, files, schema).select(*names) for root, files in by_root.items()]
+    first, *others = frames
+    for other in others:
+        first = first.unionAll(other)
+    return first
+
+
+def _read_below(spark: SparkSession, root: str, files: Sequence[str], schema: str) -> DataFrame:
+    """Files of one root; a given schema keeps the types of partition columns when only some partitions are read."""
+    if not root:
+        return spark.read.parquet(*files)
+    return spark.read.schema(schema).option("basePath", "file://" + root).parquet(*files)

@@ -1,0 +1,122 @@
+"""Registering anything Spark can read: what is not local Parquet is copied into the catalog once."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from nearly.engine.catalog import Catalog, check_name
+from nearly.engine.layouts import BASE, Origin, Table, resolve
+from nearly.engine.listing import find_files, local_path
+from nearly.engine.registration import register_parquet, version_of
+from nearly.engine.staging import Arrangement, Staged, commit, new_directory, stage
+from nearly.engine.writing import Destination, Progress, refuse_unwritable, spark_path, write_plain
+from nearly.errors import EngineError, SchemaError, UnknownName
+
+AnySource: TypeAlias = str | os.PathLike[str] | DataFrame
+_FORMATS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+_COMPRESSIONS = (".gz", ".bz2")
+
+
+def register_source(
+    catalog: Catalog,
+    spark: SparkSession,
+    name: str,
+    source: AnySource,
+    key: Sequence[str] = (),
+    clustered_by: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Table:
+    """Register a DataFrame, a table of Spark's catalog, or a path to Parquet, CSV (with a header) or JSON files.
+
+    Local Parquet files are used in place; all else is written to the catalog by Spark. An existing path wins over a table name.
+    """
+    check_name(name)
+    origin = Origin("dataframe") if isinstance(source, DataFrame) else origin_of(spark, source)
+    if origin.in_place:
+        return register_parquet(catalog, name, origin.locations, key, clustered_by)
+    if clustered_by:
+        raise SchemaError("clustered_by is about files that are used in place; this source is copied, use prepare(by=...)")
+    rows = source if isinstance(source, DataFrame) else read_origin(spark, origin)
+    refuse_unwritable(rows, f"the source of table {name!r}")
+    with catalog.temporary(name) as temporary:
+        staged = materialise(catalog, spark, name, rows, origin, temporary, progress)
+        table = commit(catalog, name, [staged], lambda _: described(name, staged, key, origin))
+    if progress is not None:
+        progress(1.0)
+    return table
+
+
+def materialise(
+    catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, origin: Origin, below: Path, progress: Progress | None
+) -> Staged:
+    """Write the rows as a base layout, not yet committed."""
+    destination = new_directory(catalog, name, BASE)
+    to = Destination(below / destination.name, expected_bytes=_size_of(origin))
+    write_plain(spark, rows, to, progress)
+    return stage(to.directory, destination, Arrangement(BASE))
+
+
+def described(name: str, staged: Staged, key: Sequence[str], origin: Origin) -> Table:
+    """The table whose base layout is the staged one."""
+    columns = staged.columns
+    return Table(name, columns, resolve(columns, key, "key"), (staged.layout,), version_of(columns, staged.layout), origin)
+
+
+def origin_of(spark: SparkSession, source: str | os.PathLike[str]) -> Origin:
+    """What a text names: files by their ending, else a table that Spark knows."""
+    text = os.fspath(source)
+    path = local_path(text)
+    if path is None:
+        return Origin("remote", (text,))
+    if Path(path).exists() or glob.glob(path):
+        return Origin(_format_of(find_files([path])[0].path) or "parquet", (path,))
+    try:
+        if spark.catalog.tableExists(text):
+            return Origin("table", (text,))
+    except PySparkException as error:
+        raise UnknownName(f"{text!r} is neither a path that exists nor the name of a table") from error
+    raise UnknownName(f"{text!r} is neither a path that exists nor a table that Spark knows; check the spelling")
+
+
+def read_origin(spark: SparkSession, origin: Origin) -> DataFrame:
+    """The rows of an origin as Spark reads them now."""
+    try:
+        (location,) = origin.locations
+        if origin.kind == "table":
+            return spark.table(location)
+        if origin.kind == "remote":
+            return _read_format(spark, _format_of(urlsplit(location).path) or "parquet", [location], location)
+        literal = spark_path(location) if Path(location).exists() else "file://" + location
+        return _read_format(spark, origin.kind, [literal], location)
+    except PySparkException as error:
+        raise EngineError(f"Spark cannot read {origin}: {str(error).strip().splitlines()[0]}") from error
+
+
+def _read_format(spark: SparkSession, kind: str, paths: list[str], location: str) -> DataFrame:
+    if kind == "csv":
+        separator = "\t" if ".tsv" in Path(location).suffixes else ","
+        return spark.read.csv(paths, header=True, inferSchema=True, sep=separator)
+    return spark.read.json(paths) if kind == "json" else spark.read.parquet(*paths)
+
+
+def _format_of(path: str) -> str | None:
+    """The format that the ending of a file name tells, compressed or not; None when it tells none."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSIONS:
+        suffixes.pop()
+    return _FORMATS.get(suffixes[-1]) if suffixes else None
+
+
+def _size_of(origin: Origin) -> int:
+    """The bytes of local files, which the progress of copying them is measured by; 0 when unknown."""
+    if origin.kind not in ("csv", "json"):
+        return 0
+    return sum(Path(file.path).stat().st_size for file in find_files(origin.locations)) // 4 + 1

@@ -1,0 +1,83 @@
+"""The spark kernel: Spark SQL itself, for what the native kernel does not do and as the judge of what a query means."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
+from sqlglot import exp
+
+from nearly.engine.catalog import Catalog
+from nearly.engine.cluster import Cluster
+from nearly.engine.reading import SparkReader
+from nearly.errors import EngineError, SchemaError
+from nearly.plan.nodes import Input, Plan, Scan
+from nearly.plan.render import SPARK, render
+from nearly.errors import Unsupported
+from nearly.plan.types import DataType, from_name
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkKernel:
+    """Runs plans, and whole query texts, by Spark SQL over the same files."""
+
+    cluster: Cluster
+    catalog: Catalog
+    reader: SparkReader
+    name: str = "spark"
+
+    def refusal(self, plan: Plan) -> str | None:
+        try:
+            self._sql(plan)
+        except Unsupported as reason:
+            return str(reason)
+        return None
+
+    def run(self, plan: Plan) -> pa.Table:
+        return self._collect(self._sql(plan))
+
+    def run_text(self, text: str, tables: set[str]) -> pa.Table:
+        """The query as the user wrote it."""
+        self._show(tables)
+        return self._collect(text)
+
+    def schema(self, text: str, tables: set[str]) -> list[tuple[str, DataType]]:
+        """Names and types of a query's columns as Spark's analyser gives them."""
+        self._show(tables)
+        try:
+            fields = self.cluster.spark.sql(text).schema.fields
+        except AnalysisException as trouble:
+            raise SchemaError(f"Spark refuses the query: {_message(trouble)}") from trouble
+        return [(field.name, from_name(field.dataType.simpleString())) for field in fields]
+
+    def _show(self, tables: set[str]) -> None:
+        for name in sorted(tables):
+            table = self.catalog.table(name)
+            self.reader.view(table, table.name)
+
+    def _sql(self, plan: Plan) -> str:
+        return render(plan, SPARK, self._source)
+
+    def _source(self, leaf: Scan | Input) -> exp.Expression:
+        if isinstance(leaf, Input):
+            raise Unsupported("the spark kernel runs whole plans, not stages")
+        view = self.reader.view(self.catalog.table(leaf.table))
+        return exp.Table(this=exp.to_identifier(view, quoted=True))
+
+    def _collect(self, sql: str) -> pa.Table:
+        logger.debug("spark query: %s", sql)
+        try:
+            return self.cluster.spark.sql(sql).toArrow()
+        except AnalysisException as trouble:
+            raise SchemaError(f"Spark refuses the query: {_message(trouble)}") from trouble
+        except PySparkException as trouble:
+            raise EngineError(f"Spark failed: {_message(trouble)}") from trouble
+
+
+def _message(trouble: PySparkException) -> str:
+    """Spark's own sentence, without the plan and the stack trace behind it."""
+    return str(trouble).split("\n\nJVM stacktrace")[0].split("; line")[0].strip()

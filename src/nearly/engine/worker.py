@@ -1,0 +1,177 @@
+"""Inside a Spark task: DuckDB runs a fragment on the task's share of the data and hands Arrow back.
+
+The rows that travel through Spark are few and large: each carries a whole Arrow table (IPC bytes) for one slot of the next stage.
+Spark moves, retries and orders them without ever looking inside, so no row is converted in the JVM.
+The connection lives as long as the Python worker, which Spark reuses from job to job.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+PAYLOAD_SCHEMA = "source string, slot int, payload binary"
+ERROR = "error"
+"""The source of a row whose payload is the text of a failure: raised in the driver, not retried by Spark."""
+
+CHUNK_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the native engine runs in a task."""
+
+    threads: int
+    memory_mb: int
+    time_zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a fragment hands on: under which name, to how many slots, split by a hash of `keys` or, without keys, to all."""
+
+    name: str
+    slots: int
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """SQL over named inputs; `views` are the task's own tables, one list for each slot."""
+
+    sql: str
+    views: tuple[tuple[tuple[str, str], ...], ...]
+    output: Output
+    settings: Settings
+
+
+class Native:
+    """The long-lived engine of a Python worker."""
+
+    def __init__(self) -> None:
+        self.connection = duckdb.connect()
+        self.connection.execute(f"SET temp_directory = '{tempfile.gettempdir()}/nearly-spill'")
+        self._settings: Settings | None = None
+
+    def configure(self, settings: Settings) -> None:
+        if settings == self._settings:
+            return
+        self.connection.execute(f"SET threads = {settings.threads}")
+        self.connection.execute(f"SET memory_limit = '{settings.memory_mb}MB'")
+        self.connection.execute(f"SET TimeZone = '{settings.time_zone}'")
+        self._settings = settings
+
+    def run(self, sql: str, views: Iterable[tuple[str, str]], inputs: dict[str, pa.Table]) -> pa.Table:
+        """The result of a query over views and Arrow inputs that exist only while it runs."""
+        cursor = self.connection.cursor()
+        try:
+            for name, body in views:
+                cursor.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {body}')
+            for name, table in inputs.items():
+                cursor.register(name, table)
+            return cursor.sql(sql).to_arrow_table()
+        finally:
+            cursor.close()
+
+
+_native: Native | None = None
+
+
+def native() -> Native:
+    """This process's engine."""
+    global _native
+    if _native is None:
+        _native = Native()
+    return _native
+
+
+def warm() -> None:
+    """Load everything a first query would otherwise wait for."""
+    native().connection.sql("SELECT 1::DECIMAL(10, 2) AS x").to_arrow_table()
+
+
+class StageTask:
+    """The function of a Spark task: picklable, called with the batches of its partition."""
+
+    def __init__(self, fragment: Fragment, reads_payloads: bool) -> None:
+        self.fragment = fragment
+        self.reads_payloads = reads_payloads
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for slot, inputs in self._slots(batches):
+            yield from self._run(slot, inputs)
+
+    def _slots(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, dict[str, pa.Table]]]:
+        """The slots this task serves, with what other stages sent to each."""
+        if not self.reads_payloads:
+            for batch in batches:
+                for slot in batch.column(0).to_pylist():
+                    yield slot, {}
+            return
+        received: dict[int, dict[str, list[pa.Table]]] = {}
+        for batch in batches:
+            for row in batch.to_pylist():
+                tables = received.setdefault(row["slot"], {}).setdefault(row["source"], [])
+                tables.append(decode(row["payload"]) if row["source"] != ERROR else row["payload"])
+        for slot, sources in received.items():
+            yield slot, {name: tables for name, tables in sources.items()}  # type: ignore[misc]
+
+    def _run(self, slot: int, received: dict[str, list[pa.Table]]) -> Iterator[pa.RecordBatch]:
+        if ERROR in received:
+            for payload in received[ERROR]:
+                yield _row(ERROR, slot, payload)
+            return
+        fragment = self.fragment
+        try:
+            engine = native()
+            engine.configure(fragment.settings)
+            inputs = {name: pa.concat_tables(tables) for name, tables in received.items()}
+            table = engine.run(fragment.sql, fragment.views[slot], inputs)
+        except duckdb.Error as trouble:
+            yield _row(ERROR, slot, f"{type(trouble).__name__}: {trouble}".encode())
+            return
+        yield from send(table, fragment.output)
+
+
+def send(table: pa.Table, output: Output) -> Iterator[pa.RecordBatch]:
+    """The table as rows for the next stage: every slot gets at least one, maybe empty, so that it runs and knows the schema."""
+    if not output.keys:
+        for chunk in _chunks(table):
+            payload = encode(chunk)
+            for slot in range(output.slots):
+                yield _row(output.name, slot, payload)
+        return
+    slots = table.column(table.num_columns - 1)
+    rows = table.drop_columns([table.column_names[-1]])
+    for slot in range(output.slots):
+        for chunk in _chunks(rows.filter(pa.compute.equal(slots, slot))):
+            yield _row(output.name, slot, encode(chunk))
+
+
+def _chunks(table: pa.Table) -> Iterator[pa.Table]:
+    rows = max(1, int(table.num_rows * CHUNK_BYTES / max(table.nbytes, 1)))
+    for start in range(0, max(table.num_rows, 1), rows):
+        yield table.slice(start, rows)
+
+
+def _row(source: str, slot: int, payload: bytes) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([source], pa.string()), pa.array([slot], pa.int32()), pa.array([payload], pa.binary())],
+        names=["source", "slot", "payload"],
+    )
+
+
+def encode(table: pa.Table) -> bytes:
+    """Arrow IPC bytes of a table. Law: `decode(encode(t)) == t`."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def decode(payload: bytes) -> pa.Table:
+    return pa.ipc.open_stream(payload).read_all()

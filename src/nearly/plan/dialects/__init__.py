@@ -1,0 +1,1 @@
+"""Expressions as SQL of the two kernels: `native` (DuckDB) and `spark`."""

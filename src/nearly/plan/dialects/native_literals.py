@@ -1,0 +1,45 @@
+"""Constants in DuckDB, typed so that its own rules for numbers never apply."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal as Number
+
+from sqlglot import exp
+
+from nearly.errors import Unsupported
+from nearly.plan.dialects import sql
+from nearly.plan.dialects.native_build import cast
+from nearly.plan.dialects.sql import Node
+from nearly.plan.expressions import Literal
+from nearly.plan.types import BOOLEAN, INT, NULL, STRING, TIMESTAMP, Interval
+
+
+def literal(constant: Literal) -> Node:
+    """The constant, cast to its type unless DuckDB already reads it so."""
+    type_, value = constant.type, constant.value
+    if value is None:
+        return exp.Null() if type_ == NULL or isinstance(type_, Interval) else cast(exp.Null(), type_)
+    if type_ == BOOLEAN:
+        return exp.Boolean(this=value)
+    if type_ == STRING:
+        return sql.text(value)
+    if type_ == INT:
+        return sql.integer(value)
+    if isinstance(type_, Interval):
+        return sql.integer(value)
+    return cast(sql.text(_text(constant)), type_)
+
+
+def _text(constant: Literal) -> str:
+    value = constant.value
+    match value:
+        case Number():
+            return format(value, "f")
+        case datetime.datetime() if constant.type == TIMESTAMP:
+            return value.astimezone(datetime.UTC).isoformat(sep=" ")
+        case datetime.datetime() | datetime.date():
+            return value.isoformat()
+        case int() | float():
+            return repr(value)
+    raise Unsupported(f"a literal of type {constant.type} has no form in the native kernel")

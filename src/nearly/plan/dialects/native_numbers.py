@@ -1,0 +1,207 @@
+"""Arithmetic and mathematics in DuckDB, equal to Spark's ANSI results.
+
+Decimals stay in DuckDB's own decimal operators for `+ - *`, with the scale Spark gives them; only their width may differ until the
+outermost cast. Division is done exactly in 128-bit integers.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sqlglot import exp
+
+from nearly.errors import Unsupported
+from nearly.plan.dialects import sql
+from nearly.plan.dialects.native_build import Builder, as_huge, cast, guard, infix, power_of_ten, renamed, retyped
+from nearly.plan.dialects.sql import Node
+from nearly.plan.expressions import Call, Expression, Literal
+from nearly.plan.types import (
+    FRACTIONS,
+    INTEGERS,
+    LONG,
+    MAX_PRECISION,
+    DataType,
+    Decimal,
+    decimal,
+)
+
+DIVISION_BY_ZERO = "division by zero"
+
+
+def _scale(type_: DataType) -> int:
+    return type_.scale if isinstance(type_, Decimal) else 0
+
+
+def _decimal_result(call: Call, node: Node, scale: int) -> Node:
+    """Round to the scale Spark keeps when the natural one does not fit in 38 digits."""
+    return node if scale == _scale(call.type) else cast(node, call.type)
+
+
+def _sum(kind: type[exp.Binary]) -> Builder:
+    def build(call: Call, arguments: list[Node]) -> Node:
+        if not isinstance(call.type, Decimal):
+            return sql.binary(kind, *arguments)
+        scale = max(_scale(each.type) for each in call.arguments)
+        return _decimal_result(call, sql.binary(kind, *arguments), scale)
+
+    return build
+
+
+def _product(call: Call, arguments: list[Node]) -> Node:
+    if not isinstance(call.type, Decimal):
+        return sql.binary(exp.Mul, *arguments)
+    scale = sum(_scale(each.type) for each in call.arguments)
+    if scale > MAX_PRECISION:
+        raise Unsupported("the native kernel does not multiply decimals with more than 38 digits after the point")
+    return _decimal_result(call, sql.binary(exp.Mul, *arguments), scale)
+
+
+def _quotient(call: Call, arguments: list[Node]) -> Node:
+    if isinstance(call.type, Decimal):
+        return divide_decimals(arguments[0], _scale(call.arguments[0].type), arguments[1], call.arguments[1], call.type)
+    dividend, divisor = arguments
+    return _unless_zero(call.arguments[1], divisor, sql.binary(exp.Div, dividend, divisor.copy()))
+
+
+def _unless_zero(typed: Expression, divisor: Node, value: Node) -> Node:
+    """Floating point division by zero is an error in ANSI mode; a literal other than zero needs no test."""
+    if isinstance(typed, Literal) and typed.value:
+        return value
+    return guard(sql.binary(exp.EQ, divisor, sql.integer(0)), value, DIVISION_BY_ZERO)
+
+
+def divide_decimals(dividend: Node, scale: int, divisor: Node, typed: Expression, result: Decimal) -> Node:
+    """The quotient with HALF_UP rounding: one digit more than needed is computed by truncation, and the cast rounds it off.
+
+    Exact because HALF_UP looks at the first dropped digit only. An intermediate beyond 38 digits raises.
+    """
+    divisor_scale = _scale(typed.type)
+    shift = result.scale + 1 + divisor_scale
+    whole_dividend = scaled_integer(dividend, scale, max(shift, scale))
+    whole_divisor = scaled_integer(divisor, divisor_scale, divisor_scale + max(0, scale - shift))
+    return unscaled(sql.binary(exp.IntDiv, whole_dividend, whole_divisor), result.scale + 1, result)
+
+
+def scaled_integer(node: Node, scale: int, shift: int) -> Node:
+    """node * 10**shift as a 128-bit integer, for shift >= scale."""
+    wide = cast(node, decimal(MAX_PRECISION, scale))
+    return as_huge(sql.binary(exp.Mul, wide, power_of_ten(shift)) if shift else wide)
+
+
+def unscaled(node: Node, scale: int, result: Decimal) -> Node:
+    """node / 10**scale rounded HALF_UP into the result type."""
+    whole = cast(node, decimal(MAX_PRECISION, 0))
+    return cast(sql.binary(exp.Mul, whole, power_of_ten(-scale)), result)
+
+
+def _whole_quotient(call: Call, arguments: list[Node]) -> Node:
+    """`div` truncates toward zero in both engines; decimals are brought to one scale first."""
+    scale = max(_scale(each.type) for each in call.arguments)
+    if not all(isinstance(each.type, Decimal) for each in call.arguments):
+        return sql.binary(exp.IntDiv, *arguments)
+    pairs = zip(arguments, call.arguments, strict=True)
+    left, right = (scaled_integer(node, _scale(typed.type), scale) for node, typed in pairs)
+    return cast(sql.binary(exp.IntDiv, left, right), LONG)
+
+
+def _remainder(call: Call, arguments: list[Node]) -> Node:
+    """Takes the dividend's sign in both engines."""
+    value = sql.binary(exp.Mod, *arguments)
+    return _unless_zero(call.arguments[1], arguments[1].copy(), value) if call.type in FRACTIONS else value
+
+
+def _positive_remainder(call: Call, arguments: list[Node]) -> Node:
+    """`pmod`: a negative remainder r becomes (r + n) % n."""
+    remainder = _remainder(call, arguments)
+    divisor = arguments[1].copy()
+    moved = sql.binary(exp.Mod, sql.binary(exp.Add, remainder.copy(), divisor), divisor.copy())
+    return sql.case([sql.binary(exp.LT, remainder, sql.integer(0)), moved], remainder.copy())
+
+
+def _negate(call: Call, arguments: list[Node]) -> Node:
+    if call.type in INTEGERS:
+        return sql.binary(exp.Sub, cast(sql.integer(0), call.type), arguments[0])
+    return exp.Neg(this=sql.operand(arguments[0]))
+
+
+def _to_whole(name: str) -> Builder:
+    """`ceil` and `floor` of a double give a bigint; the cast raises where the value is out of range."""
+    return lambda call, arguments: cast(sql.function(name, *arguments), call.type)
+
+
+def _round(call: Call, arguments: list[Node]) -> Node:
+    """HALF_UP; doubles are left to Spark, which rounds their shortest decimal form."""
+    digits = call.arguments[1]
+    assert isinstance(digits, Literal)
+    operand = call.arguments[0].type
+    if operand in FRACTIONS:
+        raise Unsupported("round over double is not in the native kernel's verified set; cast to decimal first")
+    if isinstance(operand, Decimal) and digits.value >= 0:
+        return cast(arguments[0], call.type)
+    if operand in INTEGERS and digits.value >= 0:
+        return arguments[0]
+    return _round_whole(call, arguments[0], -digits.value)
+
+
+def _round_whole(call: Call, node: Node, zeros: int) -> Node:
+    """Rounding to tens, hundreds and so on: in decimals, so that the way back raises when it does not fit."""
+    operand = call.arguments[0].type
+    wide = cast(node, decimal(MAX_PRECISION, _scale(operand))) if isinstance(operand, Decimal) else cast(node, decimal(MAX_PRECISION, 0))
+    scale = _scale(operand) + zeros
+    if scale >= MAX_PRECISION:
+        raise Unsupported(f"rounding to {zeros} zeros is not in the native kernel's verified set")
+    moved = cast(sql.binary(exp.Mul, wide, power_of_ten(-zeros)), decimal(MAX_PRECISION, 0))
+    return cast(sql.binary(exp.Mul, moved, power_of_ten(zeros)), call.type)
+
+
+def _positive_only(name: str) -> Builder:
+    """Logarithms are null for zero and below in Spark, errors in DuckDB."""
+
+    def build(call: Call, arguments: list[Node]) -> Node:
+        (value,) = arguments
+        return sql.case([sql.binary(exp.GT, value, sql.integer(0)), sql.function(name, value.copy())], cast(exp.Null(), call.type))
+
+    return build
+
+
+def _square_root(call: Call, arguments: list[Node]) -> Node:
+    """NaN below zero, as in Java; DuckDB would raise."""
+    (value,) = arguments
+    nan = cast(sql.text("NaN"), call.type)
+    return sql.case([sql.binary(exp.LT, value, sql.integer(0)), nan], sql.function("sqrt", value.copy()))
+
+
+def _sign(call: Call, arguments: list[Node]) -> Node:
+    """DuckDB's sign is a byte that loses NaN and the sign of zero."""
+    (value,) = arguments
+    odd = sql.binary(exp.Or, sql.function("isnan", value), sql.binary(exp.EQ, value.copy(), sql.integer(0)))
+    return sql.case([odd, value.copy()], cast(sql.function("sign", value.copy()), call.type))
+
+
+LOWERINGS: dict[str, Builder] = {
+    "+": _sum(exp.Add),
+    "-": _sum(exp.Sub),
+    "*": _product,
+    "/": _quotient,
+    "div": _whole_quotient,
+    "%": _remainder,
+    "pmod": _positive_remainder,
+    "neg": _negate,
+    "abs": renamed("abs"),
+    "ceil": _to_whole("ceil"),
+    "floor": _to_whole("floor"),
+    "round": _round,
+    "sqrt": _square_root,
+    "exp": renamed("exp"),
+    "ln": _positive_only("ln"),
+    "log10": _positive_only("log10"),
+    "log2": _positive_only("log2"),
+    "power": renamed("pow"),
+    "sign": _sign,
+    "isnan": renamed("isnan"),
+    "cbrt": renamed("cbrt"),
+    "degrees": renamed("degrees"),
+    "radians": renamed("radians"),
+    "atan": renamed("atan"),
+    "atan2": renamed("atan2"),
+}

@@ -1,0 +1,97 @@
+"""Plans as indented text, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal, SortKey, WindowCall
+from nearly.plan.nodes import (
+    Aggregate,
+    Exchange,
+    Filter,
+    Input,
+    Join,
+    Limit,
+    Output,
+    Plan,
+    Project,
+    Scan,
+    SetOperation,
+    Sort,
+    Values,
+    Window,
+)
+
+Note = Callable[[Plan], str]
+_INFIX = frozenset({"+", "-", "*", "/", "%", "div", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "like", "||"})
+
+
+def explain(plan: Plan, note: Note | None = None, depth: int = 0) -> str:
+    """One line per node, children indented below; `note` may add a remark to a node."""
+    remark = note(plan) if note else ""
+    line = "  " * depth + describe(plan) + (f"    -- {remark}" if remark else "")
+    return "\n".join([line, *(explain(child, note, depth + 1) for child in plan.children)])
+
+
+def describe(plan: Plan) -> str:
+    """The node alone."""
+    match plan:
+        case Scan():
+            return f"Scan {plan.table} [{', '.join(field.source for field in plan.fields)}]"
+        case Input():
+            return f"Input {plan.source}"
+        case Values():
+            return f"Values {len(plan.rows)} row(s)"
+        case Filter():
+            return f"Filter {show(plan.predicate)}"
+        case Project():
+            return f"Project {_outputs(plan.outputs)}"
+        case Join():
+            return f"Join {plan.kind}" + (f" on {show(plan.condition)}" if plan.condition else "")
+        case Aggregate():
+            sets = f" grouping sets {list(plan.sets)}" if plan.sets is not None else ""
+            return f"Aggregate by [{_outputs(plan.keys)}] of [{_outputs(plan.aggregates)}]{sets}"
+        case Window():
+            return f"Window {_outputs(plan.outputs)}"
+        case SetOperation():
+            return f"{plan.kind.capitalize()}{' all' if plan.every else ''}"
+        case Sort():
+            return f"Sort {', '.join(_key(key) for key in plan.keys)}"
+        case Limit():
+            return f"Limit {plan.count}" + (f" offset {plan.offset}" if plan.offset else "")
+        case Exchange():
+            return f"Exchange {plan.kind}" + (f" by {', '.join(key.name for key in plan.keys)}" if plan.keys else "")
+    return type(plan).__name__
+
+
+def show(expression: Expression) -> str:
+    """An expression in SQL-like text."""
+    match expression:
+        case Column():
+            return expression.name
+        case Literal():
+            return "null" if expression.value is None else repr(expression.value) if isinstance(expression.value, str) else str(expression.value)
+        case Cast():
+            return f"cast({show(expression.operand)} as {expression.type})"
+        case Call() if expression.function in _INFIX and len(expression.arguments) == 2:
+            left, right = (show(argument) for argument in expression.arguments)
+            return f"({left} {expression.function} {right})"
+        case Call():
+            return f"{expression.function}({', '.join(show(argument) for argument in expression.arguments)})"
+        case AggregateCall():
+            inner = ", ".join(show(argument) for argument in expression.arguments) or "*"
+            where = f" filter {show(expression.where)}" if expression.where else ""
+            return f"{expression.function}({'distinct ' if expression.distinct else ''}{inner}){where}"
+        case WindowCall():
+            by = ", ".join(show(each) for each in expression.partition)
+            order = ", ".join(_key(key) for key in expression.order)
+            return f"{show(expression.call)} over (by {by or '-'} order {order or '-'})"
+    return type(expression).__name__
+
+
+def _outputs(outputs: tuple[Output, ...]) -> str:
+    return ", ".join(o.name if show(o.expression) == o.name else f"{o.name} = {show(o.expression)}" for o in outputs)
+
+
+def _key(key: SortKey) -> str:
+    return f"{show(key.expression)} {'asc' if key.ascending else 'desc'}"

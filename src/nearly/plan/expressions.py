@@ -1,0 +1,216 @@
+"""Scalar, aggregate and window expressions: small immutable trees that know their type.
+
+Column names are unique in a whole plan, so an expression never needs a table qualifier, and a column that a subquery's plan
+does not produce itself is a reference to the query around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nearly.plan.types import BOOLEAN, DataType
+
+if TYPE_CHECKING:
+    from nearly.plan.nodes import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Base of all expressions."""
+
+    type: DataType
+
+
+E = TypeVar("E", bound=Expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expression):
+    """A column of the input, or of an enclosing query."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expression):
+    """A constant; `value` is the Python value that Arrow gives for the type (None for null)."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """A scalar function or operator applied to arguments that already have the types it takes."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expression):
+    """`CAST`, or `TRY_CAST` when `safe`: null instead of an error."""
+
+    operand: Expression
+    safe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One key of an ordering, with the place of nulls spelled out."""
+
+    expression: Expression
+    ascending: bool = True
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall(Expression):
+    """An aggregate function; `where` is its FILTER clause."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    distinct: bool = False
+    where: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A window frame; a bound is None for unbounded, an offset otherwise (negative is preceding, 0 the current row)."""
+
+    unit: str
+    start: int | None
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall(Expression):
+    """An aggregate or ranking function over a window."""
+
+    call: Expression
+    partition: tuple[Expression, ...]
+    order: tuple[SortKey, ...]
+    frame: Frame | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery(Expression):
+    """A subquery used as a value: `kind` is scalar, in (with `operands` on its left) or exists."""
+
+    kind: str
+    plan: Plan
+    operands: tuple[Expression, ...] = ()
+
+
+def children(expression: Expression) -> tuple[Expression, ...]:
+    """The expressions directly below, subquery plans not included."""
+    found: list[Expression] = []
+    for field in fields(expression):
+        found.extend(_expressions_in(getattr(expression, field.name)))
+    return tuple(found)
+
+
+def _expressions_in(value: Any) -> Iterator[Expression]:
+    if isinstance(value, Expression):
+        yield value
+    elif isinstance(value, SortKey):
+        yield value.expression
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _expressions_in(each)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and everything below it, parents first."""
+    yield expression
+    for child in children(expression):
+        yield from walk(child)
+
+
+def map_children(expression: E, change: Callable[[Expression], Expression]) -> E:
+    """The same expression over changed children; the very same object when nothing changed."""
+    changes: dict[str, Any] = {}
+    for field in fields(expression):
+        old = getattr(expression, field.name)
+        new = _map_value(old, change)
+        if new is not old:
+            changes[field.name] = new
+    return replace(expression, **changes) if changes else expression
+
+
+def _map_value(value: Any, change: Callable[[Expression], Expression]) -> Any:
+    if isinstance(value, Expression):
+        return change(value)
+    if isinstance(value, SortKey):
+        new = change(value.expression)
+        return value if new is value.expression else replace(value, expression=new)
+    if isinstance(value, tuple):
+        mapped = tuple(_map_value(each, change) for each in value)
+        return value if all(a is b for a, b in zip(mapped, value, strict=True)) else mapped
+    return value
+
+
+def transform(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """Apply `change` to every node, children before parents."""
+    return change(map_children(expression, lambda child: transform(child, change)))
+
+
+def columns_of(expression: Expression) -> frozenset[str]:
+    """Names of all columns the expression reads, the ones its subqueries take from outside included."""
+    names: set[str] = set()
+    for each in walk(expression):
+        if isinstance(each, Column):
+            names.add(each.name)
+        elif isinstance(each, Subquery):
+            names |= each.plan.outer_columns()
+    return frozenset(names)
+
+
+def substitute(expression: Expression, values: dict[str, Expression]) -> Expression:
+    """Replace columns by expressions, inside subqueries too."""
+
+    def change(each: Expression) -> Expression:
+        if isinstance(each, Column):
+            return values.get(each.name, each)
+        if isinstance(each, Subquery):
+            plan = each.plan.map_expressions(lambda inner: substitute(inner, values))
+            return each if plan is each.plan else replace(each, plan=plan)
+        return each
+
+    return transform(expression, change)
+
+
+def has_subquery(expression: Expression) -> bool:
+    return any(isinstance(each, Subquery) for each in walk(expression))
+
+
+def has_aggregate(expression: Expression) -> bool:
+    """Whether an aggregate stands in it outside a window."""
+    if isinstance(expression, AggregateCall):
+        return True
+    if isinstance(expression, WindowCall):
+        inside = (*children(expression.call), *expression.partition, *(key.expression for key in expression.order))
+        return any(has_aggregate(each) for each in inside)
+    return any(has_aggregate(child) for child in children(expression))
+
+
+def conjuncts(predicate: Expression | None) -> tuple[Expression, ...]:
+    """The parts of a conjunction: `a AND (b AND c)` gives a, b, c."""
+    if predicate is None:
+        return ()
+    if isinstance(predicate, Call) and predicate.function == "and":
+        return tuple(part for argument in predicate.arguments for part in conjuncts(argument))
+    return (predicate,)
+
+
+def conjunction(parts: tuple[Expression, ...] | list[Expression]) -> Expression | None:
+    """AND of all parts; None for no part. Law: `conjuncts(conjunction(p)) == p` for parts that are no conjunctions."""
+    result: Expression | None = None
+    for part in parts:
+        result = part if result is None else Call(BOOLEAN, "and", (result, part))
+    return result
+
+
+TRUE = Literal(BOOLEAN, True)
+FALSE = Literal(BOOLEAN, False)

@@ -1,0 +1,130 @@
+"""`CAST`: which pairs of types are modelled, and casts of literals done at once."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import Decimal as Number
+from typing import Any
+
+from nearly.errors import Unsupported
+from nearly.plan.expressions import Cast, E, Expression, Literal
+from nearly.plan.types import (
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DATETIMES,
+    DOUBLE,
+    INT,
+    INTEGERS,
+    LONG,
+    NULL,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    Decimal,
+    Interval,
+    is_numeric,
+    is_simple,
+)
+
+LIMITS = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
+"""An integer type holds -limit to limit - 1."""
+
+
+def cast(operand: Expression, type_: DataType, safe: bool = False) -> Expression:
+    """A CAST that stands in the query; the operand itself when it has that type, a literal where the value is sure.
+
+    A cast to an integer type stays a cast, since Spark treats integer literals beside decimals in a way of their own.
+    """
+    if operand.type == type_:
+        return operand
+    if type_ in INTEGERS and isinstance(operand, Literal) and operand.value is not None:
+        return Cast(type_, _checked(operand, type_), safe)
+    return coerce(operand, type_, safe)
+
+
+def coerce(operand: Expression, type_: DataType, safe: bool = False) -> Expression:
+    """A cast that Spark inserts by itself; literals are cast at once where the value is sure.
+
+    >>> coerce(Literal(INT, 5), LONG)
+    Literal(type=DataType(name='bigint'), value=5)
+    """
+    if operand.type == type_:
+        return operand
+    folded = _fold(_checked(operand, type_), type_) if isinstance(operand, Literal) else None
+    return Cast(type_, _checked(operand, type_), safe) if folded is None else folded
+
+
+def _checked(operand: E, type_: DataType) -> E:
+    if not is_castable(operand.type, type_):
+        raise Unsupported(f"CAST from {operand.type} to {type_} is not in nearly's verified set")
+    return operand
+
+
+def is_castable(source: DataType, target: DataType) -> bool:
+    """Whether Spark's ANSI CAST between these types is modelled."""
+    if source == NULL:
+        return is_simple(target)
+    if not is_simple(source) or not is_simple(target) or isinstance(source, Interval) or isinstance(target, Interval):
+        return False
+    plain = (STRING, BOOLEAN)
+    if is_numeric(source):
+        return is_numeric(target) or target in (*plain, TIMESTAMP)
+    if source in DATETIMES:
+        return target in (*DATETIMES, STRING) or (source == TIMESTAMP and is_numeric(target))
+    if source == BOOLEAN:
+        return is_numeric(target) or target in plain
+    return source == STRING and (is_numeric(target) or target in (*plain, *DATETIMES))
+
+
+def _fold(literal: Literal, target: DataType) -> Literal | None:
+    """The cast literal, when the cast loses nothing and every engine agrees on it; None otherwise."""
+    value = _fold_value(literal.value, literal.type, target)
+    return Literal(target, value) if value is not None or literal.value is None else None
+
+
+def _fold_value(value: Any, source: DataType, target: DataType) -> Any:
+    if value is None:
+        return None
+    if source in INTEGERS or isinstance(source, Decimal):
+        return _fold_exact_number(Number(value), target)
+    if source == STRING and target == DATE and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        return _date_or_none(value)
+    if source == STRING and target in INTEGERS and re.fullmatch(r"-?\d{1,18}", value):
+        return _fold_exact_number(Number(value), target)
+    return None
+
+
+def _fold_exact_number(value: Number, target: DataType) -> Any:
+    if target in INTEGERS:
+        limit = LIMITS[target]
+        return int(value) if value == int(value) and -limit <= value < limit else None
+    if isinstance(target, Decimal):
+        return _fold_decimal(value, target)
+    return float(value) if target == DOUBLE else None
+
+
+def _fold_decimal(value: Number, target: Decimal) -> Number | None:
+    digits, exponent = value.as_tuple().digits, int(value.as_tuple().exponent)
+    unscaled = int("".join(map(str, digits))) * (-1 if value.is_signed() else 1)
+    if exponent < -target.scale and value != 0:
+        return None
+    unscaled = unscaled * 10 ** (exponent + target.scale) if value != 0 else 0
+    if abs(unscaled) >= 10**target.precision:
+        return None
+    return number(unscaled, target.scale)
+
+
+def number(unscaled: int, scale: int) -> Number:
+    """The decimal `unscaled / 10**scale`, exactly and with that scale."""
+    digits = tuple(int(digit) for digit in str(abs(unscaled)))
+    return Number((1 if unscaled < 0 else 0, digits, -scale))
+
+
+def _date_or_none(text: str) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -1,0 +1,90 @@
+"""Implicit casts by Spark's ANSI rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from nearly.errors import Unsupported
+from nearly.plan.expressions import Expression, Literal
+from nearly.plan.functions.casting import coerce
+from nearly.plan.types import (
+    BOOLEAN,
+    DATE,
+    DATETIMES,
+    DOUBLE,
+    INTEGERS,
+    NULL,
+    STRING,
+    DataType,
+    Decimal,
+    common_type,
+    decimal,
+    decimal_for,
+    is_numeric,
+)
+
+
+def implicit(name: str, argument: Expression, wanted: DataType) -> Expression:
+    """The argument as the type a parameter has; Unsupported when ANSI rules give no implicit cast."""
+    given = argument.type
+    if given == wanted:
+        return argument
+    numeric = is_numeric(given) and is_numeric(wanted)
+    to_string = wanted == STRING and (is_numeric(given) or given in (*DATETIMES, BOOLEAN))
+    from_string = given == STRING and (is_numeric(wanted) or wanted in (*DATETIMES, BOOLEAN))
+    datetimes = given in DATETIMES and wanted in DATETIMES
+    if given == NULL or numeric or to_string or from_string or datetimes:
+        return coerce(argument, wanted)
+    raise Unsupported(f"function {name!r} takes {wanted}, not {given}: not in nearly's verified set")
+
+
+def common(name: str, arguments: Sequence[Expression], promote_strings: bool = True) -> tuple[Expression, ...]:
+    """All arguments cast to their common type, folded from left to right as Spark does."""
+    given = {each.type for each in arguments} - {NULL}
+    mixed_strings = STRING in given and len(given) > 1
+    found = None if mixed_strings and not promote_strings else reduce(_fold, (each.type for each in arguments))
+    if found is None:
+        shown = ", ".join(str(each.type) for each in arguments)
+        raise Unsupported(f"{name!r} over ({shown}): nearly knows no common type for these")
+    return tuple(coerce(each, found) for each in arguments)
+
+
+def _fold(left: DataType | None, right: DataType) -> DataType | None:
+    return None if left is None else common_type(left, right)
+
+
+def operands(name: str, left: Expression, right: Expression) -> tuple[Expression, Expression]:
+    """Both sides of a binary operator in a common type, except that two decimals keep their own.
+
+    An integer literal beside a decimal becomes the smallest decimal that holds it: `1 - discount` over decimal(15,2) is
+    decimal(1,0) - decimal(15,2), not decimal(10,0) - decimal(15,2).
+    """
+    if isinstance(left.type, Decimal) and isinstance(right.type, Decimal):
+        return left, right
+    if isinstance(left.type, Decimal) and right.type in INTEGERS:
+        return left, as_decimal(right)
+    if isinstance(right.type, Decimal) and left.type in INTEGERS:
+        return as_decimal(left), right
+    pair = common(name, (left, right))
+    return pair[0], pair[1]
+
+
+def as_decimal(operand: Expression) -> Expression:
+    """An integer operand as a decimal: the smallest one for a literal, the one that holds its type otherwise."""
+    if isinstance(operand, Literal) and operand.value is not None:
+        return coerce(operand, decimal(len(str(abs(operand.value))), 0))
+    return coerce(operand, decimal_for(operand.type))
+
+
+def numeric(name: str, argument: Expression) -> Expression:
+    """The argument of a function over numbers: strings and nulls count as double."""
+    if argument.type in (STRING, NULL):
+        return coerce(argument, DOUBLE)
+    if not is_numeric(argument.type):
+        raise Unsupported(f"function {name!r} over {argument.type} is not in nearly's verified set")
+    return argument
+
+
+def as_date(name: str, argument: Expression) -> Expression:
+    return implicit(name, argument, DATE)

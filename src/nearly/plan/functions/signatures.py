@@ -1,0 +1,55 @@
+"""How a function of the table is described: its arity and the rule that types it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nearly.errors import SchemaError, Unsupported
+from nearly.plan.expressions import Call, Expression
+from nearly.plan.functions.coercion import implicit
+from nearly.plan.types import DataType
+
+Arguments = tuple[Expression, ...]
+Rule = Callable[[str, Arguments], Expression]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One entry of the table: how many arguments it takes (`most` is None for any number) and how it is typed."""
+
+    least: int
+    most: int | None
+    rule: Rule
+
+    def resolve(self, name: str, arguments: Arguments) -> Expression:
+        check_arity(name, len(arguments), self.least, self.most)
+        return self.rule(name, arguments)
+
+
+def check_arity(name: str, given: int, least: int, most: int | None) -> None:
+    if given >= least and (most is None or given <= most):
+        return
+    if most is None:
+        wanted = f"at least {least}"
+    elif most == least:
+        wanted = str(least)
+    else:
+        wanted = f"{least} to {most}"
+    raise SchemaError(f"function {name!r} takes {wanted} arguments, not {given}")
+
+
+def fixed(result: DataType, *parameters: DataType, least: int | None = None) -> Function:
+    """A function whose parameters and result have one type each; arguments are cast implicitly."""
+
+    def rule(name: str, arguments: Arguments) -> Expression:
+        cast = (implicit(name, each, type_) for each, type_ in zip(arguments, parameters, strict=False))
+        return Call(result, name, tuple(cast))
+
+    return Function(len(parameters) if least is None else least, len(parameters), rule)
+
+
+def refuse(name: str, arguments: Arguments) -> Unsupported:
+    """The error for argument types that are not modelled; Spark may still know what to do with them."""
+    shown = ", ".join(str(each.type) for each in arguments)
+    return Unsupported(f"function {name!r} over ({shown}) is not in nearly's verified set")

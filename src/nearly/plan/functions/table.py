@@ -1,0 +1,36 @@
+"""The table of scalar functions and operators, by Spark's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nearly.errors import Unsupported
+from nearly.plan.expressions import Expression
+from nearly.plan.functions import arithmetic, conditional, datetimes, logic, mathematics, strings
+
+FUNCTIONS = (
+    arithmetic.FUNCTIONS
+    | logic.FUNCTIONS
+    | conditional.FUNCTIONS
+    | strings.FUNCTIONS
+    | mathematics.FUNCTIONS
+    | datetimes.FUNCTIONS
+)
+
+ALIASES = {
+    "add": "+", "mod": "%", "negative": "neg", "==": "=", "!=": "<>", "!": "not", "||": "concat",
+    "nvl": "coalesce", "ifnull": "coalesce", "iff": "if", "position": "locate", "char_length": "length",
+    "character_length": "length", "len": "length", "substr": "substring", "lcase": "lower", "ucase": "upper",
+    "char": "chr", "regexp": "rlike", "regexp_like": "rlike",
+    "pow": "power", "ceiling": "ceil", "signum": "sign",
+    "day": "dayofmonth", "dateadd": "date_add", "date_diff": "datediff", "date_part": "extract", "datepart": "extract",
+}  # fmt: skip
+
+
+def call(name: str, arguments: Sequence[Expression]) -> Expression:
+    """The typed call of a scalar function or operator, implicit casts inserted by Spark's ANSI rules."""
+    lowered = name.lower()
+    function = ALIASES.get(lowered, lowered)
+    if function not in FUNCTIONS:
+        raise Unsupported(f"function {name!r} is not in nearly's verified set")
+    return FUNCTIONS[function].resolve(function, tuple(arguments))

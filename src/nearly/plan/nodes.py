@@ -1,0 +1,342 @@
+"""The plan algebra. Nodes are frozen, know their columns and their children, and check themselves when built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from nearly.errors import SchemaError
+from nearly.plan.expressions import (
+    AggregateCall,
+    Column,
+    Expression,
+    SortKey,
+    WindowCall,
+    _expressions_in,
+    _map_value,
+    columns_of,
+)
+from nearly.plan.types import BOOLEAN, DataType
+
+JOIN_KINDS = ("inner", "left", "right", "full", "semi", "anti", "cross")
+SET_KINDS = ("union", "intersect", "except")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column that a node computes: a plan-wide unique name and its expression."""
+
+    name: str
+    expression: Expression
+
+    @property
+    def column(self) -> Column:
+        return Column(self.expression.type, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Base of all nodes."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return tuple(value for value in _values(self) if isinstance(value, Plan))
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(column.name for column in self.columns)
+
+    def expressions(self) -> Iterator[Expression]:
+        """The expressions this node evaluates itself."""
+        for value in _values(self):
+            yield from _node_expressions(value)
+
+    def map_children(self, change: Callable[[Plan], Plan]) -> Plan:
+        """The same node over changed children; the very same object when nothing changed."""
+        changes = {}
+        for field in fields(self):
+            old = getattr(self, field.name)
+            if isinstance(old, Plan):
+                new = change(old)
+                if new is not old:
+                    changes[field.name] = new
+        return replace(self, **changes) if changes else self
+
+    def map_own_expressions(self, change: Callable[[Expression], Expression]) -> Plan:
+        """The same node with changed expressions, children untouched."""
+        changes = {}
+        for field in fields(self):
+            old = getattr(self, field.name)
+            new = old if isinstance(old, Plan) else _map_node_value(old, change)
+            if new is not old:
+                changes[field.name] = new
+        return replace(self, **changes) if changes else self
+
+    def map_expressions(self, change: Callable[[Expression], Expression]) -> Plan:
+        """The whole tree with every expression changed."""
+        return self.map_children(lambda child: child.map_expressions(change)).map_own_expressions(change)
+
+    def transform(self, change: Callable[[Plan], Plan]) -> Plan:
+        """Apply `change` to every node, children before parents."""
+        return change(self.map_children(lambda child: child.transform(change)))
+
+    def walk(self) -> Iterator[Plan]:
+        """This node and all below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def outer_columns(self) -> frozenset[str]:
+        """Names that expressions of this tree use and no node of it produces: references to an enclosing query."""
+        used: set[str] = set()
+        made: set[str] = set()
+        for node in self.walk():
+            made |= node.names
+            for expression in node.expressions():
+                used |= columns_of(expression)
+        return frozenset(used - made)
+
+
+def _values(node: Plan) -> Iterator[Any]:
+    for field in fields(node):
+        yield getattr(node, field.name)
+
+
+def _node_expressions(value: Any) -> Iterator[Expression]:
+    if isinstance(value, Output):
+        yield value.expression
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _node_expressions(each)
+    else:
+        yield from _expressions_in(value)
+
+
+def _map_node_value(value: Any, change: Callable[[Expression], Expression]) -> Any:
+    if isinstance(value, Output):
+        new = change(value.expression)
+        return value if new is value.expression else replace(value, expression=new)
+    if isinstance(value, tuple):
+        mapped = tuple(_map_node_value(each, change) for each in value)
+        return value if all(a is b for a, b in zip(mapped, value, strict=True)) else mapped
+    return _map_value(value, change)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a stored table as one scan reads it: its unique name in the plan, its name in the table, its type."""
+
+    name: str
+    source: str
+    type: DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Plan):
+    """The rows of a registered table."""
+
+    table: str
+    fields: tuple[Field, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(Column(field.type, field.name) for field in self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Input(Plan):
+    """Rows that another stage hands over under this name."""
+
+    source: str
+    given: tuple[Column, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.given
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Plan):
+    """Constant rows; with no columns and one empty row it is the input of a SELECT without FROM."""
+
+    given: tuple[Column, ...]
+    rows: tuple[tuple[Expression, ...], ...]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.given):
+                raise SchemaError(f"VALUES: a row of {len(row)} values for {len(self.given)} columns")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.given
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Plan):
+    """Rows for which the predicate is true."""
+
+    child: Plan
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        if self.predicate.type != BOOLEAN:
+            raise SchemaError(f"a filter needs a boolean, this one is {self.predicate.type}")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.child.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Project(Plan):
+    """One output row for each input row."""
+
+    child: Plan
+    outputs: tuple[Output, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(output.column for output in self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Plan):
+    """A join; semi and anti keep the left columns only, cross has no condition."""
+
+    left: Plan
+    right: Plan
+    kind: str
+    condition: Expression | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in JOIN_KINDS:
+            raise SchemaError(f"join kind {self.kind!r} is not one of {', '.join(JOIN_KINDS)}")
+        if (self.condition is None) != (self.kind == "cross"):
+            raise SchemaError(f"a {self.kind} join {'needs a' if self.condition is None else 'has no'} condition")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.left.columns if self.kind in ("semi", "anti") else self.left.columns + self.right.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Plan):
+    """Groups by `keys`; no keys means one row, also for no input.
+
+    `sets` lists, for GROUPING SETS, the positions of the keys each set keeps (the others become null); then `grouping_id` names
+    an extra column with Spark's `grouping_id()`: bit i from the left is 1 when key i is not in the set.
+    """
+
+    child: Plan
+    keys: tuple[Output, ...]
+    aggregates: tuple[Output, ...]
+    sets: tuple[tuple[int, ...], ...] | None = None
+    grouping_id: Column | None = None
+
+    def __post_init__(self) -> None:
+        for output in self.aggregates:
+            if not isinstance(output.expression, AggregateCall):
+                raise SchemaError(f"{output.name} is not an aggregate")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        extra = () if self.grouping_id is None else (self.grouping_id,)
+        return (*(key.column for key in self.keys), *(each.column for each in self.aggregates), *extra)
+
+
+@dataclass(frozen=True, slots=True)
+class Window(Plan):
+    """The child's columns and one more for each window call."""
+
+    child: Plan
+    outputs: tuple[Output, ...]
+
+    def __post_init__(self) -> None:
+        for output in self.outputs:
+            if not isinstance(output.expression, WindowCall):
+                raise SchemaError(f"{output.name} is not a window call")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.child.columns, *(output.column for output in self.outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation(Plan):
+    """UNION, INTERSECT or EXCEPT by position; `every` is ALL: duplicates count. Both sides have the types of `given`."""
+
+    left: Plan
+    right: Plan
+    kind: str
+    every: bool
+    given: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        for side in (self.left, self.right):
+            if [column.type for column in side.columns] != [column.type for column in self.given]:
+                raise SchemaError(f"the sides of {self.kind.upper()} have different columns")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.given
+
+
+@dataclass(frozen=True, slots=True)
+class Sort(Plan):
+    """The rows in order."""
+
+    child: Plan
+    keys: tuple[SortKey, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.child.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(Plan):
+    """At most `count` rows (all when None) after skipping `offset`."""
+
+    child: Plan
+    count: int | None
+    offset: int = 0
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.child.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange(Plan):
+    """Rows move between sites: `hash` by keys, `broadcast` to every site, `gather` to the driver."""
+
+    child: Plan
+    kind: str
+    keys: tuple[Column, ...] = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.child.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A bound query: its plan, and the names its columns have for the user (they may repeat).
+
+    `unnamed` tells that some name was left to Spark's own naming of expressions.
+    """
+
+    plan: Plan
+    names: tuple[str, ...]
+    unnamed: bool = False
+
+    @property
+    def types(self) -> tuple[DataType, ...]:
+        return tuple(column.type for column in self.plan.columns)

@@ -1,0 +1,211 @@
+"""Plans to SQL of either kernel, as a syntax tree that is turned into text once.
+
+Every node becomes one SELECT over its children. A subplan that occurs more than once becomes a common table expression.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from nearly.errors import Unsupported
+from nearly.plan.dialects import native, spark
+from nearly.plan.expressions import Expression, SortKey
+from nearly.plan.nodes import (
+    Aggregate,
+    Filter,
+    Input,
+    Join,
+    Limit,
+    Output,
+    Plan,
+    Project,
+    Scan,
+    SetOperation,
+    Sort,
+    Values,
+    Window,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one kernel spells expressions; `name` is sqlglot's name of the generator."""
+
+    name: str
+    expression: Callable[[Expression], exp.Expression]
+    sort_key: Callable[[SortKey], exp.Expression]
+
+
+NATIVE = Dialect("duckdb", native.expression, native.sort_key)
+SPARK = Dialect("spark", spark.expression, spark.sort_key)
+
+Source = Callable[[Scan | Input], exp.Expression]
+"""What a leaf of the plan reads: a table expression whose columns have the leaf's source names."""
+
+_PLACEHOLDER = "_"
+"""The column of a relation without columns; SQL has no such relation."""
+
+
+def render(plan: Plan, dialect: Dialect, source: Source) -> str:
+    """The SQL text of the plan; the result's columns have the plan's unique names, in order."""
+    return _Renderer(plan, dialect, source).text(plan)
+
+
+class _Renderer:
+    def __init__(self, plan: Plan, dialect: Dialect, source: Source) -> None:
+        self.dialect = dialect
+        self.source = source
+        self._aliases = 0
+        self._shared = _repeated(plan)
+        self._common: dict[Plan, str] = {}
+        self._definitions: list[exp.CTE] = []
+
+    def text(self, plan: Plan) -> str:
+        query = self.node(plan)
+        if self._definitions:
+            query.set("with_", exp.With(expressions=self._definitions))
+        return str(query.sql(dialect=self.dialect.name))
+
+    def query(self, plan: Plan) -> exp.Expression:
+        """The plan as something to select from: a derived table, or the name of a common table expression."""
+        if plan not in self._shared:
+            return exp.Subquery(this=self.node(plan), alias=self._alias())
+        if plan not in self._common:
+            name = f"common_{len(self._common) + 1}"
+            self._common[plan] = name
+            body = self.node(plan)
+            self._definitions.append(exp.CTE(this=body, alias=exp.TableAlias(this=exp.to_identifier(name))))
+        return exp.Table(this=exp.to_identifier(self._common[plan]), alias=self._alias())
+
+    def node(self, plan: Plan) -> exp.Expression:
+        lower = LOWERING.get(type(plan))
+        if lower is None:
+            raise Unsupported(f"{type(plan).__name__} has no SQL form")
+        return lower(self, plan)
+
+    def _alias(self) -> exp.TableAlias:
+        self._aliases += 1
+        return exp.TableAlias(this=exp.to_identifier(f"t{self._aliases}"))
+
+    def outputs(self, outputs: Sequence[Output]) -> list[exp.Expression]:
+        if not outputs:
+            return [exp.alias_(exp.Literal.number(0), _PLACEHOLDER, quoted=True)]
+        return [exp.alias_(self.dialect.expression(o.expression), o.name, quoted=True) for o in outputs]
+
+    def scan(self, plan: Scan) -> exp.Expression:
+        columns = [exp.alias_(exp.column(f.source, quoted=True), f.name, quoted=True) for f in plan.fields]
+        return _select(columns or self.outputs(()), self.source(plan))
+
+    def input(self, plan: Input) -> exp.Expression:
+        return _select([_column(column.name) for column in plan.given] or self.outputs(()), self.source(plan))
+
+    def values(self, plan: Values) -> exp.Expression:
+        rows = [
+            exp.select(*(exp.alias_(self.dialect.expression(cell), column.name, quoted=True) for cell, column in
+                         zip(row, plan.given, strict=True))) if row else exp.select(*self.outputs(()))
+            for row in plan.rows
+        ]  # fmt: skip
+        query: exp.Expression = rows[0]
+        for row in rows[1:]:
+            query = exp.Union(this=query, expression=row, distinct=False)
+        return query
+
+    def filter(self, plan: Filter) -> exp.Expression:
+        return _select([exp.Star()], self.query(plan.child)).where(self.dialect.expression(plan.predicate), copy=False)
+
+    def project(self, plan: Project) -> exp.Expression:
+        if isinstance(plan.child, Values) and plan.child.rows == ((),):
+            return exp.select(*self.outputs(plan.outputs))
+        return _select(self.outputs(plan.outputs), self.query(plan.child))
+
+    def join(self, plan: Join) -> exp.Expression:
+        condition = None if plan.condition is None else self.dialect.expression(plan.condition)
+        join = exp.Join(this=self.query(plan.right), on=condition, **_join_words(plan.kind, self.dialect))
+        query = _select([exp.Star()], self.query(plan.left))
+        query.append("joins", join)
+        return query
+
+    def aggregate(self, plan: Aggregate) -> exp.Expression:
+        keys = [self.dialect.expression(key.expression) for key in plan.keys]
+        columns = [exp.alias_(key, output.name, quoted=True) for key, output in zip(keys, plan.keys, strict=True)]
+        columns += self.outputs(plan.aggregates) if plan.aggregates else []
+        if plan.grouping_id is not None:
+            columns.append(exp.alias_(_grouping_id(keys, self.dialect), plan.grouping_id.name, quoted=True))
+        query = _select(columns, self.query(plan.child))
+        if plan.sets is not None:
+            sets = [exp.Tuple(expressions=[keys[place].copy() for place in places]) for places in plan.sets]
+            query.set("group", exp.Group(expressions=[exp.GroupingSets(expressions=sets)]))
+        elif keys:
+            query.set("group", exp.Group(expressions=[exp.Literal.number(place + 1) for place in range(len(keys))]))
+        return query
+
+    def window(self, plan: Window) -> exp.Expression:
+        return _select([exp.Star(), *self.outputs(plan.outputs)], self.query(plan.child))
+
+    def set_operation(self, plan: SetOperation) -> exp.Expression:
+        kinds = {"union": exp.Union, "intersect": exp.Intersect, "except": exp.Except}
+        sides = [_select([_column(column.name) for column in side.columns], self.query(side)) for side in (plan.left, plan.right)]
+        both = kinds[plan.kind](this=sides[0], expression=sides[1], distinct=not plan.every)
+        alias = self._alias()
+        alias.set("columns", [exp.to_identifier(column.name, quoted=True) for column in plan.given])
+        return _select([exp.Star()], exp.Subquery(this=both, alias=alias))
+
+    def sort(self, plan: Sort) -> exp.Expression:
+        query = _select([exp.Star()], self.query(plan.child))
+        query.set("order", exp.Order(expressions=[self.dialect.sort_key(key) for key in plan.keys]))
+        return query
+
+    def limit(self, plan: Limit) -> exp.Expression:
+        query = self.node(plan.child) if isinstance(plan.child, Sort) else _select([exp.Star()], self.query(plan.child))
+        if plan.count is not None:
+            query.set("limit", exp.Limit(expression=exp.Literal.number(plan.count)))
+        if plan.offset:
+            query.set("offset", exp.Offset(expression=exp.Literal.number(plan.offset)))
+        return query
+
+
+LOWERING: dict[type[Plan], Callable[[_Renderer, Plan], exp.Expression]] = {
+    Scan: _Renderer.scan,
+    Input: _Renderer.input,
+    Values: _Renderer.values,
+    Filter: _Renderer.filter,
+    Project: _Renderer.project,
+    Join: _Renderer.join,
+    Aggregate: _Renderer.aggregate,
+    Window: _Renderer.window,
+    SetOperation: _Renderer.set_operation,
+    Sort: _Renderer.sort,
+    Limit: _Renderer.limit,
+}  # type: ignore[dict-item]
+
+
+def _join_words(kind: str, dialect: Dialect) -> dict[str, str]:
+    """The join's kind as sqlglot's arguments; DuckDB spells a left semi join without LEFT."""
+    if kind in ("semi", "anti"):
+        return {"kind": kind.upper(), **({} if dialect is NATIVE else {"side": "LEFT"})}
+    return {"kind": kind.upper()} if kind in ("inner", "cross") else {"side": kind.upper()}
+
+
+def _grouping_id(keys: Sequence[exp.Expression], dialect: Dialect) -> exp.Expression:
+    if dialect is SPARK:
+        return exp.Anonymous(this="grouping_id", expressions=[])
+    marks = exp.Anonymous(this="grouping", expressions=[key.copy() for key in keys])
+    return exp.Cast(this=marks, to=exp.DataType.build("bigint"))
+
+
+def _select(columns: Sequence[exp.Expression], source: exp.Expression) -> exp.Select:
+    return exp.Select(expressions=list(columns), from_=exp.From(this=source))
+
+
+def _column(name: str) -> exp.Expression:
+    return exp.column(name, quoted=True)
+
+
+def _repeated(plan: Plan) -> frozenset[Plan]:
+    """Subplans that occur more than once and cost enough to be worth computing once."""
+    counts = Counter(node for node in plan.walk() if isinstance(node, Aggregate | Join | Window | SetOperation | Sort))
+    return frozenset(node for node, count in counts.items() if count > 1)

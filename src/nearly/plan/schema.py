@@ -1,0 +1,30 @@
+"""What the plan layer knows of a stored table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nearly.plan.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaColumn:
+    """A column; `nullable` is False only when the data is known to hold no null."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """A table's columns and its key, empty when none is known."""
+
+    name: str
+    columns: tuple[SchemaColumn, ...]
+    key: tuple[str, ...] = ()
+
+
+FindTable = Callable[[str], TableSchema]
+"""Gives the schema of a table or raises `UnknownName`."""

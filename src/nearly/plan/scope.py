@@ -1,0 +1,89 @@
+"""Which names are visible where: the columns of a FROM clause, and those of the queries around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from nearly.errors import SchemaError, Unsupported, unknown
+from nearly.plan.expressions import Column, Expression
+from nearly.plan.types import is_simple
+
+
+class FreshNames:
+    """Gives every column of a plan a name that no other has; a pass that makes columns has a mark of its own."""
+
+    def __init__(self, mark: str = "") -> None:
+        self._mark = mark
+        self._count = 0
+
+    def __call__(self, hint: str) -> str:
+        self._count += 1
+        return f"{hint[:40]}_{self._mark}{self._count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A column that a query can name: `expression` is a Column, or a coalesce for the key of a full join with USING."""
+
+    qualifier: str | None
+    name: str
+    expression: Expression
+    qualified_only: bool = False
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names of one FROM clause; `outer` is the scope of the query around it."""
+
+    visible: list[Visible] = field(default_factory=list)
+    outer: Scope | None = None
+
+    def star(self, qualifier: str | None = None) -> Iterator[Visible]:
+        """What `*` or `qualifier.*` stands for."""
+        found = False
+        for each in self.visible:
+            if qualifier is None and not each.qualified_only:
+                yield each
+            elif qualifier is not None and _same(each.qualifier, qualifier):
+                found = True
+                yield each
+        if qualifier is not None and not found:
+            raise unknown("table", qualifier, {each.qualifier for each in self.visible if each.qualifier})
+
+    def find(self, name: str, qualifier: str | None = None) -> Expression | None:
+        """The column of that name here or, failing that, in an enclosing query."""
+        matches = list(self._matches(name, qualifier))
+        if len({match.expression for match in matches}) > 1:
+            where = ", ".join(sorted(f"{match.qualifier or '?'}.{match.name}" for match in matches))
+            raise SchemaError(f"column {name!r} is ambiguous: it could be {where}")
+        if matches:
+            return matches[0].expression
+        return self.outer.find(name, qualifier) if self.outer else None
+
+    def resolve(self, name: str, qualifier: str | None = None) -> Expression:
+        """Like `find`, but a name that does not exist is an error that offers close ones."""
+        found = self.find(name, qualifier)
+        if found is None:
+            self._refuse_field_access(qualifier)
+            raise unknown("column", name, {each.name.lower() for each in self.visible})
+        return found
+
+    def _matches(self, name: str, qualifier: str | None) -> Iterator[Visible]:
+        for each in self.visible:
+            if not _same(each.name, name) or (qualifier is None and each.qualified_only):
+                continue
+            if qualifier is None or _same(each.qualifier, qualifier):
+                yield each
+
+    def _refuse_field_access(self, qualifier: str | None) -> None:
+        """`a.b` may also mean field b of a struct column a, which is left to Spark."""
+        if qualifier is None:
+            return
+        column = self.find(qualifier)
+        if isinstance(column, Column) and not is_simple(column.type):
+            raise Unsupported(f"fields of the {column.type} column {qualifier!r} are read by Spark")
+
+
+def _same(left: str | None, right: str | None) -> bool:
+    return left is not None and right is not None and left.lower() == right.lower()

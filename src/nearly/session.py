@@ -1,0 +1,135 @@
+"""`connect()` and the facade behind it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from nearly.answer import Answer
+from nearly.engine.catalog import Catalog
+from nearly.engine.cluster import Sites, open_cluster
+from nearly.engine.exact import DEFAULT_MEMORY_MB, Engine, Prepared
+from nearly.engine.layouts import Table
+from nearly.engine.sources import register_source
+from nearly.errors import EngineError, SchemaError
+
+DEFAULT_PATH = ".nearly"
+_SIZES = {"": 1 / (1 << 20), "kb": 1 / 1024, "mb": 1, "gb": 1024}
+
+
+def connect(
+    spark: Any = None,
+    *,
+    path: str | Path = DEFAULT_PATH,
+    executors: int | None = None,
+    cores: int | None = None,
+    memory: str | None = None,
+) -> Session:
+    """Open a session.
+
+    `spark` is None for an embedded local Spark, a SparkSession (classic or Connect), a master URL (`spark://host:7077`) or a Connect
+    URL (`sc://host`). `path` is the catalog's directory; executors must see it. `executors` and `cores` are counted when not given;
+    `memory` bounds the native engine in each task (default 4GB), which spills to disk beyond it.
+    """
+    if (executors is None) != (cores is None):
+        executors, cores = executors or 1, cores or 1
+    sites = None if executors is None or cores is None else Sites(executors, cores)
+    limit = DEFAULT_MEMORY_MB if memory is None else megabytes(memory)
+    catalog = Catalog(path)
+    return Session(Engine(open_cluster(spark, sites), catalog, limit))
+
+
+def megabytes(text: str) -> int:
+    """A size such as `512MB` or `2GB`, in megabytes.
+
+    >>> megabytes("2 GB")
+    2048
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(kb|mb|gb|)b?\s*", str(text).lower())
+    if match is None:
+        raise SchemaError(f"{text!r} is no size; write for example 512MB or 2GB")
+    return max(1, int(float(match.group(1)) * _SIZES[match.group(2)]))
+
+
+class Session:
+    """A catalog of tables and the engine that answers queries over them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._closed = False
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the session; Spark is stopped only if it was started here. Closing twice is harmless."""
+        if not self._closed:
+            self._closed = True
+            self._engine.cluster.close()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the registered tables."""
+        return self._open.catalog.names
+
+    def register(
+        self, name: str, source: Any, *, key: Sequence[str] = (), clustered_by: Sequence[str] | None = None
+    ) -> Table:
+        """Make a table known by name: Parquet files (a path, directory, glob or several), CSV or JSON by path, a Spark DataFrame or the
+        name of a table in Spark's catalog. Parquet on local storage is used in place; anything else is copied once by Spark.
+        """
+        return register_source(self._open.catalog, self._open.cluster.spark, name, source, key=key, clustered_by=clustered_by)
+
+    def drop(self, name: str) -> None:
+        """Forget a table and remove what nearly wrote for it; the user's own files stay."""
+        self._open.catalog.drop(name)
+
+    def sql(self, text: str, *, confidence: float = 0.95, seed: int = 0, kernel: str | None = None) -> Query:
+        """A lazy query; nothing runs before it is asked for an answer. `kernel` forces `native` or `spark`."""
+        if not 0 < confidence < 1:
+            raise SchemaError(f"confidence={confidence} must lie between 0 and 1")
+        return Query(self._open, text, confidence, seed, kernel)
+
+    @property
+    def _open(self) -> Engine:
+        if self._closed:
+            raise EngineError("the session is closed; open another with nearly.connect()")
+        return self._engine
+
+
+class Query:
+    """A question and its answers."""
+
+    def __init__(self, engine: Engine, text: str, confidence: float, seed: int, kernel: str | None) -> None:
+        self._engine = engine
+        self._text = text
+        self._confidence = confidence
+        self._seed = seed
+        self._kernel = kernel
+        self._prepared: Prepared | None = None
+
+    def exact(self) -> Answer:
+        """The exact answer, equal to Spark SQL's."""
+        result = self._engine.run(self._ready)
+        return Answer.exactly(result.table, result.source, self._confidence, dict(result.stats))
+
+    def explain(self) -> str:
+        """The plan, what runs where, which kernel, and why."""
+        return self._engine.explain(self._ready)
+
+    def __iter__(self) -> Iterator[Answer]:
+        yield self.exact()
+
+    @property
+    def _ready(self) -> Prepared:
+        if self._prepared is None:
+            self._prepared = self._engine.prepare(self._text, self._kernel)
+        return self._prepared
+
+

@@ -1,0 +1,1 @@
+"""Tables and cases on which both kernels must agree."""
