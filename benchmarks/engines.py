@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
+import nearly
 from nearly.engine.java import ensure_java
 
 if TYPE_CHECKING:
@@ -26,6 +31,7 @@ DRIVER_MEMORY = "4g"
 def start_spark(name: str) -> SparkSession:
     """A local Spark set for this machine: one task per core, two shuffle partitions per core, adaptive execution."""
     ensure_java()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession  # noqa: PLC0415  (Spark reads JAVA_HOME when it starts)
 
     session = (
@@ -69,10 +75,10 @@ def duckdb_alone(tables: Tables) -> Engine:
 
 
 def nearly_exact(spark: SparkSession, tables: Tables, executors: int | None) -> Engine:
-    """nearly's exact answers on the same Spark session."""
-    import nearly  # noqa: PLC0415  (engines that were not asked for are not loaded)
-
-    db = nearly.connect(spark) if executors is None else nearly.connect(spark, executors=executors)
+    """nearly's exact answers on the same Spark session, with an empty catalog of its own."""
+    catalog = tempfile.mkdtemp(prefix="nearly-bench-")
+    atexit.register(shutil.rmtree, catalog, ignore_errors=True)
+    db = nearly.connect(spark, path=catalog, executors=executors)
     for name, path in tables.items():
         db.register(name, str(path))
 

@@ -111,7 +111,7 @@ def _measure(outcome: Outcome, engine: Engine, text: str, *, count: bool) -> Non
     try:
         outcome.table = engine(text)
     except Exception as error:  # noqa: BLE001  (one failing query must not end the others)
-        outcome.problem = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        outcome.problem = _brief(error)
     if count:
         outcome.seconds.append(time.perf_counter() - start)
 
@@ -151,6 +151,12 @@ def summarize(rows: Sequence[Record]) -> Record:
         "failures": sum(each["failed"] is True for each in rows),
         "peak_mb": max(_numbers_in(rows, "peak_mb"), default=None),
     }
+
+
+def _brief(error: Exception) -> str:
+    """The first and the last line of an error: what failed, and in a worker's trace the cause."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' ... '.join(dict.fromkeys(lines[:1] + lines[-1:]))}"
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:

@@ -22,9 +22,9 @@ USUAL_BYTES = 8 << 20
 class ColumnStatistics:
     """Bounds of one column over some rows: every value v that is not null has low <= v <= high in Spark's order.
 
-    A bound is None when unknown. Bounds of strings may be cut short by the writer, so they need not occur in the data. Footers
-    leave NaN out, and Spark orders NaN above all numbers: a float column therefore has no `high`, and `high_number` bounds those
-    values that are not NaN.
+    A bound is None when unknown. Bounds of strings may be cut short by the writer, so they need not occur in the data.
+    Footers leave NaN out, and Spark orders NaN above all numbers: a float column therefore has no `high`, and
+    `high_number` bounds those values that are not NaN.
     """
 
     column: str

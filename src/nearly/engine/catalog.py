@@ -4,8 +4,8 @@
     <path>/tables/<name>/<layout>-<id>/   files the library wrote
     <path>/tables/<name>/.tmp-<id>/       files being written, locked by their writer
 
-Law: `table.json` only ever refers to files that are complete, so a process killed at any point leaves the old table or the new one.
-Writers take turns by a lock; the last one wins. What no table refers to is removed when a catalog is opened.
+Law: `table.json` only ever refers to files that are complete, so a process killed at any point leaves the old table or
+the new one. Writers take turns by a lock; the last one wins. What no table refers to is removed on opening.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ LONGEST_NAME = 128
 _TEMPORARY = ".tmp-"
 _TABLE_FILE = "table.json"
 _OWNER = "owner"
+_OUR_DIRECTORY = re.compile(r"[a-z0-9_]*-[0-9a-f]{12}")
+_OUR_UNFINISHED_FILE = re.compile(r"table\.json\.[0-9a-f]{8}")
 
 
 def check_name(name: str) -> str:
@@ -36,18 +38,18 @@ def check_name(name: str) -> str:
     >>> check_name("größe_2024")
     'größe_2024'
     """
-    if not isinstance(name, str) or not name or len(name) > LONGEST_NAME or not ("_" + name).isidentifier() or name.isdigit():
-        raise SchemaError(
-            f"{name!r} cannot name a table; use 1 to {LONGEST_NAME} letters, digits and underscores, with at least one letter"
-        )
-    return name
+    if 0 < len(name) <= LONGEST_NAME and f"_{name}".isidentifier() and not name.isdigit():
+        return name
+    raise SchemaError(
+        f"{name!r} cannot name a table; use 1 to {LONGEST_NAME} letters, digits and underscores, not digits alone"
+    )
 
 
 class Catalog:
     """The tables below one directory. Names are compared without case."""
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(os.path.abspath(path))
+        self.path = Path(path).expanduser().absolute()
         try:
             self._tables.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -116,7 +118,7 @@ class Catalog:
 
     @contextmanager
     def temporary(self, name: str) -> Iterator[Path]:
-        """A directory to write a table's files in; it is removed at the end, and by the next opening when the process dies."""
+        """A directory to write a table's files in, removed at the end, or by the next opening when the process dies."""
         directory = self.directory(check_name(name)) / f"{_TEMPORARY}{uuid.uuid4().hex[:12]}"
         with ExitStack() as owned:
             with self.lock():
@@ -141,21 +143,21 @@ class Catalog:
             return None
         except (OSError, UnicodeDecodeError, EngineError) as error:
             raise EngineError(
-                f"the catalog file {file} cannot be used: {error}; restore it, or remove the directory {directory} and register the "
-                f"table again"
+                f"the catalog file {file} cannot be used: {error}; restore it, or remove the directory {directory} and "
+                f"register the table again"
             ) from error
 
     def _sweep(self, directory: Path) -> None:
-        """Remove what dead writers left and what the table does not refer to."""
+        """Remove what dead writers left and what the table does not refer to; whatever has another name is not ours."""
         table = self._load(directory)
         used = _used_directories(table, directory) if table else set()
         for each in list(directory.iterdir()):
             if each.name.startswith(_TEMPORARY):
                 if is_free(each / _OWNER):
                     shutil.rmtree(each, ignore_errors=True)
-            elif each.is_dir() and each not in used:
+            elif _OUR_DIRECTORY.fullmatch(each.name) and each not in used:
                 shutil.rmtree(each, ignore_errors=True)
-            elif each.name != _TABLE_FILE and each.is_file():
+            elif _OUR_UNFINISHED_FILE.fullmatch(each.name):
                 each.unlink(missing_ok=True)
         if table is None and not any(directory.iterdir()):
             directory.rmdir()
@@ -179,11 +181,11 @@ def write_atomically(path: Path, text: str) -> None:
     """Replace a file so that a reader, or a crash, sees the old text or the new one, never a part."""
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}")
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
+        with temporary.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        temporary.replace(path)
         _flush_directory(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)

@@ -24,15 +24,17 @@ from nearly.errors import EngineError, SchemaError
 logger = logging.getLogger(__name__)
 
 PROBE_TASKS_PER_CORE = 8
-EMBEDDED = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
+LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+"""For a Spark on this machine: reachable from nowhere else."""
+
+QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "8",
+    "spark.log.level": "ERROR",
 }
-"""Settings of a Spark that nearly starts itself: reachable from this machine only, quiet, small."""
+"""Settings of a Spark that nearly starts itself: small, and silent on the terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Cluster:
         with contextlib.suppress(RuntimeError):
             self._warm_up.join(timeout=30)
         if self._owned:
-            self._given.stop()
+            _release(self._given)
 
     def _start_workers(self) -> None:
         """Start Python workers and load the native engine into them before the first query; count executors on the way."""
@@ -98,35 +100,69 @@ class Cluster:
 
 def open_cluster(where: Any, sites: Sites | None) -> Cluster:
     """A cluster from a SparkSession, a master URL, a Connect URL, or None for an embedded local Spark."""
-    if where is None:
-        return Cluster(_embedded(), owned=True, sites=sites)
-    if isinstance(where, str):
-        return Cluster(_from_url(where), owned=True, sites=sites)
+    if where is None or isinstance(where, str):
+        return _started_cluster(where, sites)
     if hasattr(where, "sql") and hasattr(where, "conf"):
         return Cluster(where, owned=False, sites=sites)
     raise SchemaError(f"connect() takes a SparkSession, a master URL or a Connect URL, not {type(where).__name__}")
 
 
-def _embedded() -> SparkSession:
-    cores = os.cpu_count() or 1
-    return _start(SparkSession.builder.master(f"local[{cores}]"), EMBEDDED)
+_users: dict[int, int] = {}
+"""How many clusters use each Spark that was started here, by the session's id; the last one to close stops it."""
+_users_lock = threading.Lock()
+
+
+def _started_cluster(url: str | None, sites: Sites | None) -> Cluster:
+    """A Spark has one session per process: one that runs already is shared, and stopped only if it was started here."""
+    with _users_lock:
+        running = None if url is not None and url.startswith("sc://") else _running()
+        if running is None:
+            session = _from_url(url or f"local[{os.cpu_count() or 1}]")
+            _users[id(session)] = 0
+        else:
+            session = running
+            _refuse_other_master(session, url)
+        owned = id(session) in _users
+        if owned:
+            _users[id(session)] += 1
+    return Cluster(session, owned=owned, sites=sites)
+
+
+def _release(session: SparkSession) -> None:
+    with _users_lock:
+        _users[id(session)] -= 1
+        if _users[id(session)] == 0:
+            del _users[id(session)]
+            session.stop()
+
+
+def _running() -> SparkSession | None:
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
+def _refuse_other_master(session: SparkSession, url: str | None) -> None:
+    master = str(session.conf.get("spark.master", ""))
+    if url is not None and master != url:
+        raise EngineError(f"this process runs Spark on {master} already; stop that session, or pass it to connect(spark)")
 
 
 def _from_url(url: str) -> SparkSession:
     if url.startswith("sc://"):
         return _started(lambda: SparkSession.builder.remote(url).create(), url)
-    if re.match(r"(local(\[.*\])?|spark://.*|k8s://.*|yarn)$", url):
-        local = {key: value for key, value in EMBEDDED.items() if url.startswith("local") or "driver.memory" not in key}
-        return _start(SparkSession.builder.master(url), local)
-    raise SchemaError(f"{url!r} is neither a Spark master (local[*], spark://host:port, yarn) nor a Connect URL (sc://host)")
-
-
-def _start(builder: Any, settings: dict[str, str]) -> SparkSession:
+    if not re.match(r"(local(\[.*\])?|spark://.*|k8s://.*|yarn)$", url):
+        raise SchemaError(
+            f"{url!r} is neither a Spark master (local[*], spark://host:port, yarn) nor a Connect URL (sc://host)"
+        )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     ensure_java()
+    builder = SparkSession.builder.master(url).appName("nearly")
+    settings = QUIET | (LOOPBACK if re.match(r"local|spark://(127\.|localhost)", url) else {})
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return _started(builder.appName("nearly").getOrCreate, "a local Spark")
+    return _started(builder.getOrCreate, f"Spark on {url}")
 
 
 def _started(start: Any, what: str) -> SparkSession:

@@ -1,20 +1,22 @@
 """Clustering: which rows can share a block, proved from footers or made by hashing.
 
-Range clustering on a column: the blocks can be ordered so that the values of one lie at or below those of the next; neighbours
-may share an end point and nothing else. Hash clustering: rows with equal keys have equal buckets,
+Range clustering on a column: the blocks can be ordered so that the values of one lie at or below those of the next;
+neighbours may share an end point and nothing else. Hash clustering: rows with equal keys have equal buckets,
 
     bucket = pmod(hash(keys), buckets)        with Spark's `hash`, integers of any width hashed as bigint,
 
-so two layouts whose bucket counts divide each other line up: the coarser bucket is the finer one modulo the coarser count.
+so two layouts whose bucket counts divide each other line up: the coarser bucket is the finer one modulo the coarser
+count. Apart from integers, the types of the keys must be the same for this.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from nearly.engine.blocks import Block, ColumnStatistics, RowGroup
+from nearly.engine.blocks import ColumnStatistics, RowGroup
 from nearly.engine.footers import TableColumn
 from nearly.errors import SchemaError
 from nearly.plan import types
@@ -45,11 +47,7 @@ class Clustering:
 class _Range:
     low: Any
     high: Any
-    member: RowGroup | Block
-
-    @property
-    def place(self) -> str:
-        return self.member.path if isinstance(self.member, RowGroup) else self.member.parts[0].path
+    member: RowGroup
 
 
 def in_order(row_groups: Sequence[RowGroup], column: str) -> list[RowGroup]:
@@ -57,14 +55,16 @@ def in_order(row_groups: Sequence[RowGroup], column: str) -> list[RowGroup]:
     ranges = _ranges(row_groups, column)
     if ranges is None:
         raise SchemaError(f"column {column!r} has no minimum and maximum in some row group")
-    return [each.member for each in ranges if isinstance(each.member, RowGroup)]
+    return [each.member for each in ranges]
 
 
-def detect(row_groups: Sequence[RowGroup], columns: Sequence[TableColumn], key: Sequence[str] = ()) -> Clustering | None:
+def detect(
+    row_groups: Sequence[RowGroup], columns: Sequence[TableColumn], key: Sequence[str] = ()
+) -> Clustering | None:
     """The range clustering that the footers prove, on one column; None when there is none or just one row group.
 
-    Most row groups must begin at a value of their own, which leaves out constants and columns of few values. Among several, a
-    column of the key wins, then integers, dates and strings, then the first.
+    Most row groups must begin at a value of their own, which leaves out constants and columns of few values. Among
+    several, a column of the key wins, then integers, dates and strings, then the first.
     """
     filled = [each for each in row_groups if each.rows]
     if len(filled) < 2:
@@ -86,16 +86,16 @@ def check_declared(row_groups: Sequence[RowGroup], columns: Sequence[str]) -> Cl
     ranges = _ranges(filled, first)
     if ranges is None:
         raise SchemaError(
-            f"clustered_by={list(columns)} cannot be checked: some row group has nulls, or no minimum and maximum, in {first!r}; "
-            f"leave the declaration out, or write a clustered layout with prepare(by=...)"
+            f"clustered_by={list(columns)} cannot be checked: some row group has nulls, or no minimum and maximum, in "
+            f"{first!r}; leave the declaration out, or write a clustered layout with prepare(by=...)"
         )
     pair = _overlap(ranges)
     if pair is not None:
         left, right = pair
         raise SchemaError(
-            f"clustered_by={list(columns)} does not hold: {first!r} spans {left.low!r} to {left.high!r} in {left.place} and "
-            f"{right.low!r} to {right.high!r} in {right.place}; leave the declaration out, or write a clustered layout with "
-            f"prepare(by=...)"
+            f"clustered_by={list(columns)} does not hold: {first!r} spans {left.low!r} to {left.high!r} in "
+            f"{left.member.path} and {right.low!r} to {right.high!r} in {right.member.path}; leave the declaration "
+            f"out, or write a clustered layout with prepare(by=...)"
         )
     return Clustering(RANGE, tuple(columns))
 
@@ -124,4 +124,4 @@ def _certain(statistics: ColumnStatistics) -> bool:
 
 def _overlap(ranges: Sequence[_Range]) -> tuple[_Range, _Range] | None:
     """Two neighbours that share more than an end point."""
-    return next(((a, b) for a, b in zip(ranges, ranges[1:], strict=False) if b.low < a.high), None)
+    return next(((a, b) for a, b in pairwise(ranges) if b.low < a.high), None)

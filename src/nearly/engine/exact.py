@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from nearly.engine.catalog import Catalog
 from nearly.engine.cluster import Cluster
+from nearly.engine.clustering import RANGE
 from nearly.engine.kernel import finished
 from nearly.engine.native_kernel import NativeFailure, NativeKernel
 from nearly.engine.reading import NativeReader, SparkReader
@@ -55,7 +56,7 @@ class Engine:
     def __init__(self, cluster: Cluster, catalog: Catalog, memory_mb: int = DEFAULT_MEMORY_MB) -> None:
         self.cluster = cluster
         self.catalog = catalog
-        self.native = NativeKernel(cluster, catalog, NativeReader(), memory_mb)
+        self.native = NativeKernel(cluster, catalog, self._schema, NativeReader(), memory_mb)
         self.spark = SparkKernel(cluster, catalog, SparkReader(cluster.spark))
 
     def prepare(self, text: str, kernel: str | None = None) -> Prepared:
@@ -122,7 +123,9 @@ class Engine:
     def _schema(self, name: str) -> TableSchema:
         table = self.catalog.table(name)
         columns = tuple(SchemaColumn(column.name, column.type, column.nullable) for column in table.columns)
-        return TableSchema(table.name, columns, table.key)
+        clustering = table.base.clustering
+        ranges_of = clustering.columns[0] if clustering is not None and clustering.kind == RANGE else None
+        return TableSchema(table.name, columns, table.key, table.rows, len(table.base.blocks), ranges_of)
 
     def _named(self, query: Query, text: str, tables: frozenset[str]) -> Query:
         """Names of expressions without alias are Spark's to choose; its types must be ours."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import hashlib
 import math
 import os
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -52,7 +53,7 @@ class Footer:
 
 
 def read_footers(paths: Sequence[str]) -> list[Footer]:
-    """The footers of all files, read side by side; the first file that cannot be read is an `EngineError` that names it."""
+    """The footers of all files, read side by side; a file that cannot be read is an `EngineError` that names it."""
     with ThreadPoolExecutor(max_workers=READERS) as pool:
         return list(pool.map(read_footer, paths))
 
@@ -64,7 +65,7 @@ def read_footer(path: str) -> Footer:
         metadata = pq.read_metadata(pa.BufferReader(MAGIC + raw + len(raw).to_bytes(4, "little") + MAGIC))
         arrow = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
-        raise EngineError(f"the Parquet footer of {path} is damaged: {error}; write the file again or leave it out") from error
+        raise EngineError(f"the Parquet footer of {path} is damaged: {error}; write the file again") from error
     _refuse_same_names(arrow.names, path)
     leaves = _first_leaves(arrow)
     kinds = column_types(metadata, arrow, path)
@@ -83,7 +84,7 @@ def checksum_of(raw: bytes) -> str:
 def read_footer_bytes(path: str) -> tuple[bytes, os.stat_result]:
     """The bytes of the footer and the state of the file they were read from; nothing else of the file is read."""
     try:
-        with open(path, "rb") as file:
+        with Path(path).open("rb") as file:
             status = os.fstat(file.fileno())
             if status.st_size == 0:
                 raise EngineError(f"{path} is empty (0 bytes), not a Parquet file; write it again or remove it")
@@ -91,7 +92,7 @@ def read_footer_bytes(path: str) -> tuple[bytes, os.stat_result]:
             tail = file.read(TAIL)
             length = int.from_bytes(tail[:4], "little")
             if len(tail) < TAIL or tail[4:] != MAGIC or length + TAIL + len(MAGIC) > status.st_size:
-                raise EngineError(f"{path} is not a whole Parquet file: it does not end with a footer; write it again or remove it")
+                raise EngineError(f"{path} is not a whole Parquet file: it does not end with a footer; write it again")
             file.seek(status.st_size - TAIL - length)
             return file.read(length), status
     except OSError as error:
@@ -102,12 +103,12 @@ def _refuse_same_names(names: Sequence[str], path: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:
-            raise SchemaError(f"{path} has two columns named {name!r} (names are compared without case); rename one of them")
+            raise SchemaError(f"{path} has two columns named {name!r} (case does not count); rename one of them")
         seen.add(name.lower())
 
 
 def _first_leaves(arrow: pa.Schema) -> tuple[int | None, ...]:
-    """The Parquet column of each flat field; None for nested ones, whose statistics say nothing about the whole value."""
+    """The Parquet column of each flat field; None for nested ones, whose statistics say nothing of the whole value."""
     found: list[int | None] = []
     position = 0
     for field, leaves in zip(arrow, leaf_counts(arrow), strict=True):
@@ -166,8 +167,8 @@ def _ends(found: Any, kind: DataType) -> tuple[Any, Any]:
 
 def _value(raw: Any, kind: DataType) -> Any:
     match raw:
-        case datetime.datetime() if raw.tzinfo is not None:
-            return raw.astimezone(datetime.UTC)
+        case dt.datetime() if raw.tzinfo is not None:
+            return raw.astimezone(dt.UTC)
         case int() if isinstance(kind, types.Decimal):
             return Decimal(raw)
         case float() if math.isnan(raw):

@@ -1,22 +1,22 @@
-"""Tables that grow: `append` adds rows to what the library wrote, `refresh` follows the user's own files and sources."""
+"""Tables that grow: `append` adds rows to what the library wrote, `refresh` follows the user's own sources."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.catalog import Catalog
+from nearly.engine.footers import TableColumn
 from nearly.engine.layouts import BASE, Layout, Table
 from nearly.engine.preparation import SHUFFLED, arrangement_of, read_rows, same, write_layout
 from nearly.engine.registration import describe_parquet, schema_difference, version_of
 from nearly.engine.sources import described, materialise, read_origin
 from nearly.engine.staging import Arrangement, Staged, commit
-from nearly.engine.footers import TableColumn
-from nearly.engine.writing import Progress, quoted, refuse_unwritable, share, spark_path
-from nearly.errors import SchemaError, Unsupported
+from nearly.engine.writing import Progress, Workbench, quoted, refuse_unwritable, share, spark_path
+from nearly.errors import SchemaError, UnknownName, Unsupported
 from nearly.plan import types
 
 
@@ -30,16 +30,17 @@ def append(
     table = catalog.table(name)
     if table.origin.in_place:
         raise Unsupported(
-            f"table {name!r} is your own files ({table.origin}), which nearly does not change; add a file there and call refresh"
+            f"table {name!r} is your own files ({table.origin}), which nearly does not change; add a file there and "
+            f"call refresh"
         )
     ordered = _fitting(table, rows)
     for layout in table.layouts:
         layout.verify()
     with catalog.temporary(name) as temporary:
-        base = write_layout(catalog, spark, table, ordered, 0, Arrangement(BASE), temporary, None, added_to=table.base)
+        bench = Workbench(catalog, spark, temporary)
+        base = write_layout(bench, table, ordered, 0, Arrangement(BASE), None, table.base)
         count = base.layout.rows - table.rows
-        added = spark.read.parquet(spark_path(base.source)).select(*(quoted(column.name) for column in table.columns))
-        others = _rewrite(catalog, spark, table, added, count, table.layouts[1:], temporary, progress)
+        others = _rewrite(bench, table, _staged_rows(spark, base), count, table.layouts[1:], progress)
         staged = [base, *others]
         changed = _grown(table, base.columns, [each.layout for each in staged])
         commit(catalog, name, staged, lambda present: _unless_changed(table, present, changed))
@@ -55,8 +56,9 @@ def refresh(catalog: Catalog, spark: SparkSession, name: str, progress: Progress
     """
     table = catalog.table(name)
     if table.origin.kind == "dataframe":
-        raise Unsupported(f"table {name!r} was made from a DataFrame, which is gone; add rows with append, or register it again")
-    changed = _follow_files(catalog, spark, table, progress) if table.origin.in_place else _copy_again(catalog, spark, table, progress)
+        raise Unsupported(f"table {name!r} was made from a DataFrame, which is gone; use append, or register it again")
+    follow = _follow_files if table.origin.in_place else _copy_again
+    changed = follow(catalog, spark, table, progress)
     if progress is not None:
         progress(1.0)
     return changed
@@ -67,7 +69,7 @@ def _follow_files(catalog: Catalog, spark: SparkSession, table: Table, progress:
     if fresh.version == table.version:
         return table
     if difference := schema_difference(table.columns, fresh.columns):
-        raise SchemaError(f"the files of table {table.name!r} changed their schema: {difference}; register the table again")
+        raise SchemaError(f"the files of table {table.name!r} changed their schema: {difference}; register them again")
     kept = set(table.base.manifest.files) & set(fresh.base.manifest.files)
     added = [file for file in fresh.base.manifest.files if file not in kept]
     only_added = len(kept) == len(table.base.manifest.files)
@@ -76,11 +78,11 @@ def _follow_files(catalog: Catalog, spark: SparkSession, table: Table, progress:
     for layout in grown:
         layout.verify()
     with catalog.temporary(table.name) as temporary:
-        staged = _rewrite(catalog, spark, fresh, read_rows(spark, fresh), fresh.rows, again, temporary, progress, afresh=True)
+        bench = Workbench(catalog, spark, temporary)
+        staged = _rewrite(bench, fresh, read_rows(spark, fresh), fresh.rows, again, progress, afresh=True)
         if grown:
             rows = read_rows(spark, fresh, [file.path for file in added])
-            count = sum(file.rows for file in added)
-            staged += _rewrite(catalog, spark, fresh, rows, count, grown, temporary, progress)
+            staged += _rewrite(bench, fresh, rows, sum(file.rows for file in added), grown, progress)
         changed = replace(fresh, layouts=(fresh.base, *(each.layout for each in staged)))
         return commit(catalog, table.name, staged, lambda present: _unless_changed(table, present, changed))
 
@@ -89,33 +91,37 @@ def _copy_again(catalog: Catalog, spark: SparkSession, table: Table, progress: P
     rows = read_origin(spark, table.origin)
     refuse_unwritable(rows, f"the source of table {table.name!r}")
     with catalog.temporary(table.name) as temporary:
-        base = materialise(catalog, spark, table.name, rows, table.origin, temporary, progress)
+        bench = Workbench(catalog, spark, temporary)
+        base = materialise(bench, table.name, rows, table.origin, None)
         fresh = described(table.name, base, table.key, table.origin)
-        copied = spark.read.parquet(spark_path(base.source)).select(*(quoted(column.name) for column in fresh.columns))
-        others = _rewrite(catalog, spark, fresh, copied, fresh.rows, table.layouts[1:], temporary, progress, afresh=True)
+        copied = _staged_rows(spark, base)
+        others = _rewrite(bench, fresh, copied, fresh.rows, table.layouts[1:], progress, afresh=True)
         changed = replace(fresh, layouts=(fresh.base, *(each.layout for each in others)))
         return commit(catalog, table.name, [base, *others], lambda present: _unless_changed(table, present, changed))
 
 
 def _rewrite(
-    catalog: Catalog,
-    spark: SparkSession,
+    bench: Workbench,
     table: Table,
     rows: DataFrame,
     count: int,
     layouts: Sequence[Layout],
-    below: Path,
     progress: Progress | None,
     afresh: bool = False,
 ) -> list[Staged]:
     """Write rows in the arrangement of each layout, added to it unless `afresh`."""
-    return [
-        write_layout(
-            catalog, spark, table, rows, count, arrangement_of(layout), below, share(progress, number, len(layouts)),
-            added_to=None if afresh else layout,
-        )
-        for number, layout in enumerate(layouts)
-    ]
+    staged = []
+    for number, layout in enumerate(layouts):
+        step = share(progress, number, len(layouts))
+        added_to = None if afresh else layout
+        staged.append(write_layout(bench, table, rows, count, arrangement_of(layout), step, added_to))
+    return staged
+
+
+def _staged_rows(spark: SparkSession, staged: Staged) -> DataFrame:
+    """The rows that were just written: reading them back is the only way to have them once."""
+    names = [quoted(column.name) for column in staged.columns]
+    return spark.read.parquet(spark_path(staged.source)).select(*names)
 
 
 def _unless_changed(known: Table, present: Table | None, changed: Table) -> Table:
@@ -136,8 +142,8 @@ def _fitting(table: Table, rows: DataFrame) -> DataFrame:
     for name in wanted.keys() | given.keys():
         if given.get(name) != wanted.get(name):
             raise SchemaError(
-                f"cannot append to table {table.name!r}: column {name!r} is {wanted.get(name, 'absent')} in the table and "
-                f"{given.get(name, 'absent')} in the new rows; cast or select the new rows to fit"
+                f"cannot append to table {table.name!r}: column {name!r} is {wanted.get(name, 'absent')} in the table "
+                f"and {given.get(name, 'absent')} in the new rows; cast or select the new rows to fit"
             )
     return rows.selectExpr(*(quoted(column.name) for column in table.columns))
 
@@ -146,8 +152,6 @@ def _described_again(table: Table) -> Table:
     """The table as its files are now; a declared clustering stays when it still holds."""
     clustering = table.base.clustering
     if clustering is not None:
-        try:
+        with suppress(SchemaError, UnknownName):
             return describe_parquet(table.name, table.origin.locations, table.key, clustering.columns)
-        except SchemaError:
-            pass
     return describe_parquet(table.name, table.origin.locations, table.key)

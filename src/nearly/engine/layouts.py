@@ -16,8 +16,10 @@ BASE = "base"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a table's rows came from: `parquet` files used in place, or a source that was copied (`dataframe`, `table`, `csv`,
-    `json`, `remote`)."""
+    """Where a table's rows came from: `parquet` files used in place, or a source that was copied.
+
+    Copied are the kinds `dataframe`, `table`, `csv`, `json` and `remote`.
+    """
 
     kind: str
     locations: tuple[str, ...] = ()
@@ -35,7 +37,7 @@ class Origin:
 class Layout:
     """One arrangement of a table's rows in files.
 
-    `shuffled` claims that every block is a random sample of the table's rows; `clustering` says which rows share blocks.
+    `shuffled` claims that every block is a random sample of the table's rows; `clustering` says what shares a block.
     """
 
     name: str
@@ -60,7 +62,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A registered table. Law: all layouts hold the same bag of rows. `version` names the content and changes with it."""
+    """A registered table. Law: all layouts hold the same bag of rows, and `version` changes whenever that bag does."""
 
     name: str
     columns: tuple[TableColumn, ...]
@@ -73,8 +75,8 @@ class Table:
         for layout in self.layouts:
             if layout.rows != self.rows:
                 raise EngineError(
-                    f"table {self.name!r}: layout {layout.name!r} has {layout.rows} rows, layout {self.base.name!r} has {self.rows}; "
-                    f"run prepare again"
+                    f"table {self.name!r}: layout {layout.name!r} has {layout.rows} rows, layout {self.base.name!r} "
+                    f"has {self.rows}; run prepare again"
                 )
 
     @property
@@ -104,7 +106,7 @@ class Table:
         raise unknown("layout", name, [layout.name for layout in self.layouts])
 
     def clustered_by(self, columns: Sequence[str]) -> Layout | None:
-        """A layout that keeps rows equal in these columns together: clustered on exactly them, else on the first of them."""
+        """A layout that keeps rows equal in these columns together: clustered on them, else on the first of them."""
         wanted = tuple(self.column(name).name for name in columns)
         fitting = [each for each in self.layouts if each.clustering and each.clustering.keeps_together(wanted)]
         return max(fitting, key=lambda each: len(each.clustering.columns) if each.clustering else 0, default=None)
@@ -122,7 +124,7 @@ class Table:
 def arrange(
     row_groups: Sequence[RowGroup], clustering: Clustering | None, target: BlockTarget | None = None
 ) -> tuple[Block, ...]:
-    """The blocks of a layout, in order of the clustering column where there is one, so that neighbours may share a block."""
+    """The blocks of a layout, in the order of the clustering column, so that only neighbours share a block."""
     filled = [each for each in row_groups if each.rows]
     if clustering is not None and clustering.kind == RANGE:
         filled = in_order(filled, clustering.columns[0])

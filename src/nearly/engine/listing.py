@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -26,8 +26,7 @@ class FoundFile:
     @property
     def partition_directories(self) -> tuple[str, ...]:
         """The directories between root and file."""
-        inner = os.path.relpath(os.path.dirname(self.path), self.root)
-        return () if inner == "." else tuple(inner.split(os.sep))
+        return Path(self.path).parent.relative_to(self.root).parts
 
 
 def local_path(source: str) -> str | None:
@@ -40,10 +39,10 @@ def local_path(source: str) -> str | None:
     """
     parts = urlsplit(source)
     if parts.scheme == "file":
-        return os.path.abspath(url2pathname(parts.path))
+        return os.path.normpath(url2pathname(parts.path))
     if len(parts.scheme) > 1 and source[len(parts.scheme) :].startswith((":/", "://")):
         return None
-    return os.path.abspath(os.path.expanduser(source))
+    return os.path.normpath(Path(source).expanduser().absolute())
 
 
 def find_files(sources: Sequence[str]) -> list[FoundFile]:
@@ -74,17 +73,25 @@ def _roots(source: str) -> list[str]:
     path = local_path(source)
     if path is None:
         raise Unsupported(f"{source} is not a local path; register it through Spark, which copies it into the catalog")
-    if os.path.exists(path):
+    if Path(path).exists():
         return [path]
-    matches = [match for match in glob.glob(path) if not is_hidden(os.path.basename(match))]
+    matches = [str(match) for match in glob(path)]
     if not matches:
         raise EngineError(f"{source} does not exist, and as a glob it matches nothing")
     return matches
 
 
+def glob(pattern: str) -> Iterator[Path]:
+    """The paths that match an absolute pattern; names that a wildcard stands for are not hidden ones."""
+    anchor, *given = Path(pattern).parts
+    for match in Path(anchor).glob("/".join(given)) if given else ():
+        if not any(is_hidden(name) for name in match.parts if name not in given):
+            yield match
+
+
 def _files_below(root: str) -> Iterator[FoundFile]:
-    if os.path.isfile(root):
-        yield FoundFile(root, os.path.dirname(root))
+    if Path(root).is_file():
+        yield FoundFile(root, str(Path(root).parent))
         return
     for directory, inner, names in os.walk(root, followlinks=True, onerror=_refuse_unreadable):
         _refuse_foreign(directory, inner)
@@ -92,7 +99,7 @@ def _files_below(root: str) -> Iterator[FoundFile]:
         shown = [name for name in names if not is_hidden(name)]
         if shown:
             _refuse_plain_directories(root, directory)
-        yield from (FoundFile(os.path.join(directory, name), root) for name in shown)
+        yield from (FoundFile(str(Path(directory, name)), root) for name in shown)
 
 
 def _refuse_unreadable(error: OSError) -> None:
@@ -103,17 +110,16 @@ def _refuse_foreign(directory: str, inner: Sequence[str]) -> None:
     for mark, kind in _FOREIGN.items():
         if mark in inner:
             raise Unsupported(
-                f"{directory} is a {kind} table; its files are not its rows. Register the DataFrame that Spark reads from it, such as "
-                f"spark.read.format({kind.lower()!r}).load({directory!r})"
+                f"{directory} is a {kind} table; its files are not its rows. Register the DataFrame that Spark reads "
+                f"from it, such as spark.read.format({kind.lower()!r}).load({directory!r})"
             )
 
 
 def _refuse_plain_directories(root: str, directory: str) -> None:
     """Spark leaves out files in subdirectories that are not `name=value`; that loses rows without a word."""
-    inner = os.path.relpath(directory, root)
-    plain = [name for name in inner.split(os.sep) if "=" not in name and name != "."]
+    plain = [name for name in Path(directory).relative_to(root).parts if "=" not in name]
     if plain:
         raise Unsupported(
-            f"{directory} holds data files, but {plain[0]!r} is no partition directory (name=value), so Spark would not read them; "
-            f"register a glob such as {root}/*/*.parquet"
+            f"{directory} holds data files, but {plain[0]!r} is no partition directory (name=value), so Spark would "
+            f"not read them; register a glob such as {root}/*/*.parquet"
         )

@@ -34,7 +34,7 @@ def _open(path: Path) -> Iterator[int]:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        raise EngineError(f"cannot write in {path.parent}: {error.strerror}; choose another directory for the catalog") from error
+        raise EngineError(f"cannot write in {path.parent}: {error.strerror}; put the catalog elsewhere") from error
     try:
         yield descriptor
     finally:

@@ -1,16 +1,16 @@
 """Manifests: which files a table consisted of when it was registered, and whether they still are those files.
 
-Without one, Spark drops the rows of an emptied or vanished file in silence. A manifest is a snapshot: files that appear later are
-not part of it until the table is refreshed.
+Without one, Spark drops the rows of an emptied or vanished file in silence. A manifest is a snapshot: files that appear
+later are not part of it until the table is refreshed.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from nearly.engine.footers import READERS, Footer, TableColumn, checksum_of, read_footer, read_footer_bytes
 from nearly.engine.listing import find_files
@@ -21,7 +21,7 @@ _ADVICE = "register or refresh the table to take the files as they are now, or p
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file: its state at registration. `content_checksum` covers all bytes and is kept for files this library wrote."""
+    """One file as it was registered; `content_checksum` covers all bytes and is kept for files this library wrote."""
 
     path: str
     bytes: int
@@ -81,8 +81,8 @@ def schema_checksum(columns: Iterable[TableColumn]) -> str:
 def verify(manifest: Manifest, full: bool = False) -> None:
     """Raise an `EngineError` that names the first file which is no longer the one registered.
 
-    A file of the same size and time of change is taken as unchanged, so this costs one `stat` for each. `full` reads all footers
-    again, and the whole of those files whose contents have a checksum.
+    A file of the same size and time of change is taken as unchanged, which costs one `stat` for each. `full` reads all
+    footers again, and the whole of those files whose contents have a checksum.
     """
     with ThreadPoolExecutor(max_workers=READERS) as pool:
         for found in pool.map(lambda entry: _difference(entry, full), manifest.files):
@@ -99,7 +99,7 @@ def new_files(manifest: Manifest, sources: Sequence[str]) -> tuple[str, ...]:
 def _difference(entry: FileEntry, full: bool) -> str | None:
     """What is wrong with the file, None when nothing is."""
     try:
-        status = os.stat(entry.path)
+        status = Path(entry.path).stat()
     except OSError:
         return f"{entry.path} has vanished since the table was registered"
     if status.st_size == 0:
@@ -116,23 +116,23 @@ def _footer_difference(entry: FileEntry) -> str | None:
             return None
         changed = schema_checksum(read_footer(entry.path).columns) != entry.schema
     except NearlyError as error:
-        size = os.stat(entry.path).st_size if os.path.exists(entry.path) else 0
+        size = Path(entry.path).stat().st_size if Path(entry.path).exists() else 0
         how = f"was truncated to {size} of {entry.bytes} bytes" if size < entry.bytes else "was damaged"
         return f"{entry.path} {how} since the table was registered ({error})"
     return f"{entry.path} was replaced since the table was registered" + (" and its schema changed" if changed else "")
 
 
 def _content_difference(entry: FileEntry, modified_ns: int) -> str | None:
-    """Same footer: the pages may still differ, which only a checksum of the whole can rule out once the file was written to."""
+    """With the same footer the pages may still differ; once a file was written to, only a checksum rules that out."""
     if entry.content_checksum is None:
         if modified_ns == entry.modified_ns:
             return None
-        return f"{entry.path} was written to since the table was registered, and nothing tells whether its rows are the same"
+        return f"{entry.path} was written to since the table was registered; its rows may not be the same"
     if _content_checksum(entry.path) != entry.content_checksum:
         return f"{entry.path} was damaged since it was written: its contents do not match their checksum"
     return None
 
 
 def _content_checksum(path: str) -> str:
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()[:32]

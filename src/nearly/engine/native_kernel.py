@@ -1,30 +1,38 @@
 """The native kernel: DuckDB inside Spark tasks.
 
 With one executor the whole plan is one fragment in one fat task that uses all its cores. With several, `rewrite.distribute` says where
-rows move, and every piece between two moves is a stage: the same fragment on every site, over the site's share of the data.
+rows move, and every piece between two moves is a stage: the same fragment on every site, over the site's share of the data. Either
+way it is one Spark job, and Spark does the moving.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from sqlglot import exp
 
 from nearly.engine.catalog import Catalog
-from nearly.engine.cluster import Cluster
+from nearly.engine.cluster import Cluster, Sites
+from nearly.engine.group_counts import GroupCounts
 from nearly.engine.reading import NativeReader
-from nearly.engine.worker import ERROR, PAYLOAD_SCHEMA, Fragment, Output, Settings, StageTask, decode
+from nearly.engine.shares import Shares
+from nearly.engine.stages import Stage, Tail, cut
+from nearly.engine.worker import ERROR, PAYLOAD_SCHEMA, SLOT, Fragment, Native, Output, Settings, StageTask, decode
 from nearly.errors import EngineError, Unsupported
-from nearly.plan.nodes import Input, Plan, Scan
+from nearly.plan.nodes import Exchange, Input, Plan, Scan
 from nearly.plan.render import NATIVE, render
+from nearly.plan.schema import FindTable
 from nearly.plan.types import is_simple
+from nearly.rewrite.distribute import distribute
+from nearly.rewrite.prune import prune
 
 logger = logging.getLogger(__name__)
-
-RESULT = "result"
 
 
 class NativeFailure(Exception):
@@ -37,6 +45,7 @@ class NativeKernel:
 
     cluster: Cluster
     catalog: Catalog
+    find_table: FindTable
     reader: NativeReader
     memory_mb: int
     name: str = "native"
@@ -49,38 +58,100 @@ class NativeKernel:
                 if not is_simple(column.type):
                     return f"column {column.name.rsplit('_', 1)[0]!r} has type {column.type}"
         try:
-            self._sql(plan)
+            self._sql(plan, {})
         except Unsupported as reason:
             return str(reason)
         return None
 
+    def stages(self, plan: Plan) -> Tail:
+        """How the plan is cut for the executors there are."""
+        sites = self.cluster.sites.executors
+        if sites == 1:
+            return cut(Exchange(plan, "gather"), sites)
+        counts = GroupCounts(self.catalog, self.reader)
+        return cut(prune(distribute(plan, self.find_table, sites, counts)), sites)
+
     def run(self, plan: Plan) -> pa.Table:
-        settings = Settings(self.cluster.sites.cores, self.memory_mb, self.cluster.time_zone)
-        sql = self._sql(plan)
-        logger.debug("native fragment: %s", sql)
-        fragment = Fragment(sql, ((),), Output(RESULT, 1), settings)
-        frame = self.cluster.spark.range(0, 1, 1, 1).mapInArrow(StageTask(fragment, False), PAYLOAD_SCHEMA)
+        tail = self.stages(plan)
+        given = self._collect(tail.inputs)
+        if isinstance(tail.plan, Input):
+            return given[tail.plan.source]
+        sql = self._sql(tail.plan, {})
+        logger.debug("tail: %s", sql)
+        local = Native()
+        local.configure(self._settings(self.cluster.sites))
+        return local.run(sql, (), given)
+
+    def _collect(self, stages: tuple[Stage, ...]) -> dict[str, pa.Table]:
+        """Run the stages in one Spark job and take what the last of them send."""
+        if not stages:
+            return {}
+        frame = reduce(lambda a, b: a.union(b), [self._frame(stage, 1) for stage in stages])
         try:
             return received(frame.toArrow())
         except PySparkException as trouble:
             raise EngineError(f"the Spark job failed: {trouble}") from trouble
 
-    def _sql(self, plan: Plan) -> str:
-        return render(plan, NATIVE, self._source)
+    def _frame(self, stage: Stage, consumers: int) -> Any:
+        """The Spark DataFrame whose rows are the stage's payloads."""
+        fragment = self._fragment(stage, stage.slots(consumers))
+        spark = self.cluster.spark
+        if not stage.inputs:
+            return spark.range(0, stage.width, 1, stage.width).mapInArrow(StageTask(fragment, False), PAYLOAD_SCHEMA)
+        given = reduce(lambda a, b: a.union(b), [self._frame(each, stage.width) for each in stage.inputs])
+        moved = given.repartitionById(stage.width, given["slot"])
+        return moved.mapInArrow(StageTask(fragment, True), PAYLOAD_SCHEMA)
 
-    def _source(self, leaf: Scan | Input) -> exp.Expression:
-        if isinstance(leaf, Input):
-            return exp.Table(this=exp.to_identifier(leaf.source, quoted=True))
-        table = self.catalog.table(leaf.table)
-        layout = table.base
-        query = self.reader.query(table, layout, [field.source for field in leaf.fields], layout.manifest.paths)
-        return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("stored")))
+    def _fragment(self, stage: Stage, slots: int) -> Fragment:
+        spread = [node for node in dict.fromkeys(stage.plan.walk()) if isinstance(node, Scan) and node.share != "all"]
+        tables = [(scan, self.catalog.table(scan.table)) for scan in spread]
+        names = {scan: f"share_{place}" for place, scan in enumerate(spread)}
+        shares = Shares(self.reader, tables, stage.width)
+        views = tuple(
+            tuple((names[scan], shares.view(scan, table, site)) for scan, table in tables) for site in range(stage.width)
+        )
+        sql = self._sql(stage.plan, names)
+        keys = tuple(key.name for key in stage.exchange.keys) if slots > 1 else ()
+        if keys:
+            sql = _with_slot(sql, keys, slots)
+        logger.debug("%s on %d site(s): %s", stage.name, stage.width, sql)
+        return Fragment(sql, views, Output(stage.name, slots, keys), self._settings(self.cluster.sites))
+
+    def _settings(self, sites: Sites) -> Settings:
+        return Settings(sites.cores, self.memory_mb, self.cluster.time_zone)
+
+    def _sql(self, plan: Plan, names: dict[Scan, str]) -> str:
+        def source(leaf: Scan | Input) -> exp.Expression:
+            if isinstance(leaf, Input):
+                return exp.Table(this=exp.to_identifier(leaf.source, quoted=True))
+            if leaf in names:
+                return exp.Table(this=exp.to_identifier(names[leaf], quoted=True))
+            table = self.catalog.table(leaf.table)
+            columns = [field.source for field in leaf.fields]
+            query = self.reader.query(table, table.base, columns, table.base.manifest.paths)
+            return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("stored")))
+
+        return render(plan, NATIVE, source)
 
 
-def received(rows: pa.Table) -> pa.Table:
-    """The Arrow tables that tasks sent to the driver, as one."""
+def _with_slot(sql: str, keys: tuple[str, ...], slots: int) -> str:
+    """The query with one more column: the site each row goes to."""
+    hashed = exp.Anonymous(this="hash", expressions=[exp.column(key, quoted=True) for key in keys])
+    slot = exp.Cast(this=exp.Mod(this=hashed, expression=exp.Literal.number(slots)), to=exp.DataType.build("int"))
+    inner = exp.Subquery(this=exp.Anonymous(this="query"), alias=exp.TableAlias(this=exp.to_identifier("sent")))
+    text = exp.Select(expressions=[exp.Star(), exp.alias_(slot, SLOT, quoted=True)], from_=exp.From(this=inner)).sql("duckdb")
+    return str(text).replace("QUERY()", sql)
+
+
+def received(rows: pa.Table) -> dict[str, pa.Table]:
+    """The Arrow tables that tasks sent to the driver, those of one source as one."""
     sources, payloads = rows["source"].to_pylist(), rows["payload"]
     for source, payload in zip(sources, payloads, strict=True):
         if source == ERROR:
             raise NativeFailure(payload.as_py().decode())
-    return pa.concat_tables(decode(payload.as_buffer()) for payload in payloads)
+    names = dict.fromkeys(sources)
+    tables: dict[str, pa.Table] = {}
+    for name in names:
+        mine = rows.filter(pc.equal(rows["source"], name))["payload"]
+        tables[name] = pa.concat_tables(decode(payload.as_buffer()) for payload in mine)
+    return tables

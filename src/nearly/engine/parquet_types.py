@@ -1,7 +1,7 @@
 """The Spark types of a Parquet file's columns, read from the footer as Spark 4 reads them.
 
-Spark's own schema, which its writer leaves in the footer, comes first; then the Parquet types, never Arrow's annotations, which
-Spark does not know. A type that Spark refuses is refused here too.
+Spark's own schema, which its writer leaves in the footer, comes first; then the Parquet types, never Arrow's
+annotations, which Spark does not know. A type that Spark refuses is refused here too.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def _leaf(column: pq.ColumnSchema, path: str) -> DataType:
     found = read(column) if read else None
     if found is None:
         raise SchemaError(
-            f"column {column.path!r} of {path} has the Parquet type {column.physical_type} ({column.logical_type}), which Spark does "
-            f"not read; write it as another type, for instance timestamps in microseconds"
+            f"column {column.path!r} of {path} has the Parquet type {column.physical_type} ({column.logical_type}), "
+            f"which Spark does not read; write it as another type, for instance timestamps in microseconds"
         )
     return _repeated(found, column)
 

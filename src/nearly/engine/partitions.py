@@ -1,11 +1,12 @@
 """Hive partition directories: their columns, with the types that Spark infers.
 
-Only forms on which this agrees with Spark for certain are read; any other is `Unsupported`, and Spark can then make the table.
+Only forms on which this agrees with Spark for certain are read; any other is `Unsupported`, and Spark can then make the
+table.
 """
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +24,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FRACTION = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+)")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UNCERTAIN = re.compile(
-    r"\s*[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?|0[xX].*[pP].*)\s*"  # Java reads a double
+    r"\s*[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?|0[xX].*[pP].*)\s*"  # a double to Java
     r"|[0-9T][0-9-]*[ T]?[0-9]*:.*"  # a time or a timestamp in the session's zone
     r"|[+-]?[0-9]{5,}-[0-9]{2}-[0-9]{2}",
     re.DOTALL,
@@ -36,7 +37,8 @@ def partition_names(files: Sequence[FoundFile]) -> tuple[str, ...]:
     for file in files:
         if _names(file) != names:
             raise SchemaError(
-                f"{files[0].path} has the partition columns {list(names)}, but {file.path} has {list(_names(file))}; register them apart"
+                f"{files[0].path} has the partition columns {list(names)}, but {file.path} has {list(_names(file))}; "
+                f"register them apart"
             )
     return names
 
@@ -60,7 +62,8 @@ def partition_values(file: FoundFile, columns: Sequence[TableColumn]) -> tuple[P
 def partition_statistics(values: Sequence[PartitionValue], row_group: RowGroup) -> tuple[ColumnStatistics, ...]:
     """A partition column is constant in a file."""
     return tuple(
-        ColumnStatistics(each.column, each.value, each.value, row_group.rows if each.value is None else 0) for each in values
+        ColumnStatistics(each.column, each.value, each.value, row_group.rows if each.value is None else 0)
+        for each in values
     )
 
 
@@ -83,22 +86,22 @@ def _infer(raw: str, name: str) -> DataType:
         return types.DATE if _is_date(raw) else types.STRING
     if _UNCERTAIN.fullmatch(raw) or any(letter.isdigit() and not letter.isascii() for letter in raw):
         raise Unsupported(
-            f"the partition value {name}={raw!r} is neither a plain number, a date nor a plain text; register the DataFrame that Spark "
-            f"reads from this directory instead"
+            f"the partition value {name}={raw!r} is neither a plain number, a date nor a plain text; register the "
+            f"DataFrame that Spark reads from this directory instead"
         )
     return types.STRING
 
 
 def _is_date(raw: str) -> bool:
     try:
-        datetime.date.fromisoformat(raw)
+        dt.date.fromisoformat(raw)
     except ValueError:
         return False
     return True
 
 
 def _common(found: set[DataType]) -> DataType:
-    """Spark's common type: numbers widen unless digits would be lost, all else meets in strings; nulls take any type."""
+    """Spark's common type: numbers widen unless digits would be lost, else all are strings; nulls take any type."""
     kinds = found - {types.NULL}
     if not kinds:
         return types.NULL
@@ -118,4 +121,4 @@ def _cast(raw: str, kind: DataType) -> Any:
         return int(raw)
     if kind == types.DOUBLE:
         return float(raw)
-    return datetime.date.fromisoformat(raw) if kind == types.DATE else raw
+    return dt.date.fromisoformat(raw) if kind == types.DATE else raw

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,6 +15,7 @@ from nearly.engine.staging import Arrangement, Staged, commit, new_directory, st
 from nearly.engine.writing import (
     Destination,
     Progress,
+    Workbench,
     quoted,
     refuse_unhashable,
     spark_path,
@@ -38,7 +38,7 @@ def prepare(
     progress: Progress | None = None,
     seed: int = 0,
 ) -> Table:
-    """Write the table's rows once more: shuffled, or in hash buckets of the columns `by`; returns the table with that layout.
+    """Write the table's rows once more, shuffled or in hash buckets of the columns `by`, as another layout.
 
     A layout of the same arrangement is replaced. The number of buckets is a power of two unless given, so that prepared
     tables of different sizes line up.
@@ -48,7 +48,8 @@ def prepare(
     table.base.verify()
     with catalog.temporary(name) as temporary:
         rows = read_rows(spark, table)
-        staged = write_layout(catalog, spark, table, rows, table.rows, arrangement, temporary, progress, seed)
+        bench = Workbench(catalog, spark, temporary)
+        staged = write_layout(bench, table, rows, table.rows, arrangement, progress, seed=seed)
         changed = commit(catalog, name, [staged], lambda present: same(table, present).with_layout(staged.layout))
     if progress is not None:
         progress(1.0)
@@ -59,7 +60,9 @@ def arrangement_for(table: Table, by: str | Sequence[str] | None, buckets: int |
     """The arrangement that the arguments of `prepare` ask for."""
     if by is None:
         if buckets is not None:
-            raise SchemaError("buckets are for a layout clustered by columns: give by=..., or leave buckets out to shuffle")
+            raise SchemaError(
+                "buckets are for a layout clustered by columns: give by=..., or leave them out to shuffle"
+            )
         return Arrangement(SHUFFLED, shuffled=True)
     names = resolve(table.columns, [by] if isinstance(by, str) else by, "by")
     if not names:
@@ -91,21 +94,20 @@ def same(known: Table, present: Table | None) -> Table:
 
 
 def write_layout(
-    catalog: Catalog,
-    spark: SparkSession,
+    bench: Workbench,
     table: Table,
     rows: DataFrame,
     count: int,
     arrangement: Arrangement,
-    below: Path,
     progress: Progress | None,
-    seed: int = 0,
     added_to: Layout | None = None,
+    seed: int = 0,
 ) -> Staged:
-    """Write `count` rows of the table in an arrangement, not yet committed; added to a layout or as one of their own."""
-    destination = new_directory(catalog, table.name, arrangement.name)
+    """Write `count` rows of the table in an arrangement, not yet committed; added to a layout or as a new one."""
+    spark = bench.spark
+    destination = new_directory(bench.catalog, table.name, arrangement.name)
     size = table.base.manifest.bytes * count // max(table.rows, 1)
-    to = Destination(below / destination.name, target_for(count, size).rows, size)
+    to = Destination(bench.directory / destination.name, target_for(count, size).rows, size)
     if arrangement.hashed is not None:
         keys = [table.column(each) for each in arrangement.hashed.columns]
         write_hashed(spark, rows, count, keys, arrangement.hashed.buckets or 1, to, progress)

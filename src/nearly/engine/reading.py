@@ -28,12 +28,22 @@ class NativeReader:
         self._lock = threading.Lock()
         self._found: dict[tuple[str, str], dict[str, str]] = {}
 
-    def query(self, table: Table, layout: Layout, columns: Sequence[str], paths: Sequence[str]) -> exp.Select:
-        """A query over the files that gives the named columns."""
+    def query(
+        self, table: Table, layout: Layout, columns: Sequence[str], paths: Sequence[str], row_numbers: bool = False
+    ) -> exp.Select:
+        """A query over the files that gives the named columns; `row_numbers` lets a condition name rows of a file."""
         found = self._types(table, layout)
-        source = read_parquet(paths, self._hive(table, layout))
+        source = read_parquet(paths, self._hive(table, layout), row_numbers)
         items = [_converted(table.column(name).type, found[name.lower()], name) for name in columns]
         return exp.Select(expressions=items or [exp.Star()], from_=exp.From(this=source))
+
+    def distinct(self, table: Table, column: str, rows: int) -> tuple[int, int]:
+        """How many of the table's first rows were looked at, and how many different values of a column they have."""
+        layout = table.base
+        query = self.query(table, layout, [column], layout.manifest.paths[:1]).limit(rows).sql(dialect="duckdb")
+        with self._lock:
+            counts = self._connection.execute(f"SELECT count(*), count(DISTINCT columns(*)) FROM ({query})").fetchone()
+        return counts if counts is not None else (0, 0)
 
     def _hive(self, table: Table, layout: Layout) -> dict[str, DataType]:
         names = {value.column for block in layout.blocks[:1] for value in block.partition}
@@ -51,7 +61,7 @@ class NativeReader:
         return self._found[known]
 
 
-def read_parquet(paths: Sequence[str], hive: dict[str, DataType]) -> exp.Expression:
+def read_parquet(paths: Sequence[str], hive: dict[str, DataType], row_numbers: bool = False) -> exp.Expression:
     """`read_parquet([...])`; the values of partition directories get the types the table has."""
     arguments: list[exp.Expression] = [exp.Array(expressions=[exp.Literal.string(_literal_path(path)) for path in paths])]
     if hive:
@@ -60,8 +70,8 @@ def read_parquet(paths: Sequence[str], hive: dict[str, DataType]) -> exp.Express
             for name, type_ in hive.items()
         ]
         arguments.append(exp.EQ(this=exp.to_identifier("hive_types"), expression=exp.Struct(expressions=types)))
-    use = exp.Boolean(this=bool(hive))
-    arguments.append(exp.EQ(this=exp.to_identifier("hive_partitioning"), expression=use))
+    for option, value in (("hive_partitioning", bool(hive)), ("file_row_number", row_numbers)):
+        arguments.append(exp.EQ(this=exp.to_identifier(option), expression=exp.Boolean(this=value)))
     return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=arguments))
 
 

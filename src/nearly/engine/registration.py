@@ -28,7 +28,7 @@ def register_parquet(
     clustered_by: Sequence[str] | None = None,
     target: BlockTarget | None = None,
 ) -> Table:
-    """Register local Parquet files (a path, a glob, a directory or several of them) and commit the table to the catalog."""
+    """Register local Parquet files, given by a path, a glob, a directory or several of them, in the catalog."""
     check_name(name)
     table = describe_parquet(name, locations_of(source), key, clustered_by, target)
     catalog.save(table)
@@ -73,7 +73,7 @@ def common_columns(footers: Sequence[Footer]) -> tuple[TableColumn, ...]:
     first = footers[0]
     for other in footers[1:]:
         if difference := schema_difference(first.columns, other.columns):
-            raise SchemaError(f"{first.path} and {other.path} have different schemas: {difference}; register them apart")
+            raise SchemaError(f"{first.path} and {other.path} differ in schema: {difference}; register them apart")
     nullable = [any(each) for each in zip(*([column.nullable for column in f.columns] for f in footers), strict=True)]
     return tuple(replace(column, nullable=each) for column, each in zip(first.columns, nullable, strict=True))
 
@@ -93,7 +93,7 @@ def _refuse_overlap(columns: Sequence[TableColumn], partitions: Sequence[TableCo
     names = [column.name.lower() for column in columns]
     for column in partitions:
         if names.count(column.name.lower()) > 1:
-            raise SchemaError(f"partition column {column.name!r} occurs twice, in the path or in the files; rename one of them")
+            raise SchemaError(f"partition column {column.name!r} occurs twice, in the path or in the files; rename one")
 
 
 def _row_groups(

@@ -1,8 +1,11 @@
-"""Tables as JSON text and back, with a checksum: `decode(encode(t)) == t`, and damaged text is an error, never another table."""
+"""Tables as JSON text and back, with a checksum.
+
+Law: `decode(encode(table)) == table`; damaged text is an error, never another table.
+"""
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -134,9 +137,11 @@ def _read_statistics(read: Any, kind: DataType) -> ColumnStatistics:
 
 def _text(value: Any, kind: DataType) -> Any:
     """A value as JSON has it: numbers, booleans and strings as they are, all else as text."""
-    if value is None or kind not in _READ_TEXT and not isinstance(kind, types.Decimal):
-        return value
-    return str(value) if isinstance(kind, types.Decimal) else value.isoformat()
+    if value is None:
+        return None
+    if isinstance(kind, types.Decimal):
+        return str(value)
+    return value.isoformat() if kind in _READ_TEXT else value
 
 
 def _value(text: Any, kind: DataType) -> Any:
@@ -149,9 +154,9 @@ def _value(text: Any, kind: DataType) -> Any:
 
 
 _READ_TEXT: dict[DataType, Callable[[str], Any]] = {
-    types.DATE: datetime.date.fromisoformat,
-    types.TIMESTAMP: datetime.datetime.fromisoformat,
-    types.TIMESTAMP_NTZ: datetime.datetime.fromisoformat,
+    types.DATE: dt.date.fromisoformat,
+    types.TIMESTAMP: dt.datetime.fromisoformat,
+    types.TIMESTAMP_NTZ: dt.datetime.fromisoformat,
 }
 
 
@@ -160,4 +165,4 @@ def _shorten(path: str, root: str) -> str:
 
 
 def _lengthen(path: str, root: str) -> str:
-    return os.path.join(root, path.removeprefix(_INSIDE)) if path.startswith(_INSIDE) else path
+    return f"{root}{os.sep}{path.removeprefix(_INSIDE)}" if path.startswith(_INSIDE) else path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.catalog import Catalog, check_name
 from nearly.engine.layouts import BASE, Origin, Table, resolve
-from nearly.engine.listing import find_files, local_path
+from nearly.engine.listing import find_files, glob, local_path
 from nearly.engine.registration import register_parquet, version_of
 from nearly.engine.staging import Arrangement, Staged, commit, new_directory, stage
-from nearly.engine.writing import Destination, Progress, refuse_unwritable, spark_path, write_plain
+from nearly.engine.writing import Destination, Progress, Workbench, refuse_unwritable, spark_path, write_plain
 from nearly.errors import EngineError, SchemaError, UnknownName
 
 AnySource: TypeAlias = str | os.PathLike[str] | DataFrame
@@ -36,38 +35,37 @@ def register_source(
 ) -> Table:
     """Register a DataFrame, a table of Spark's catalog, or a path to Parquet, CSV (with a header) or JSON files.
 
-    Local Parquet files are used in place; all else is written to the catalog by Spark. An existing path wins over a table name.
+    Local Parquet files are used in place; all else is written to the catalog by Spark. An existing path wins over a
+    table of that name.
     """
     check_name(name)
     origin = Origin("dataframe") if isinstance(source, DataFrame) else origin_of(spark, source)
     if origin.in_place:
         return register_parquet(catalog, name, origin.locations, key, clustered_by)
     if clustered_by:
-        raise SchemaError("clustered_by is about files that are used in place; this source is copied, use prepare(by=...)")
+        raise SchemaError("clustered_by is about files used in place; this source is copied, use prepare(by=...)")
     rows = source if isinstance(source, DataFrame) else read_origin(spark, origin)
     refuse_unwritable(rows, f"the source of table {name!r}")
     with catalog.temporary(name) as temporary:
-        staged = materialise(catalog, spark, name, rows, origin, temporary, progress)
+        staged = materialise(Workbench(catalog, spark, temporary), name, rows, origin, progress)
         table = commit(catalog, name, [staged], lambda _: described(name, staged, key, origin))
     if progress is not None:
         progress(1.0)
     return table
 
 
-def materialise(
-    catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, origin: Origin, below: Path, progress: Progress | None
-) -> Staged:
+def materialise(bench: Workbench, name: str, rows: DataFrame, origin: Origin, progress: Progress | None) -> Staged:
     """Write the rows as a base layout, not yet committed."""
-    destination = new_directory(catalog, name, BASE)
-    to = Destination(below / destination.name, expected_bytes=_size_of(origin))
-    write_plain(spark, rows, to, progress)
+    destination = new_directory(bench.catalog, name, BASE)
+    to = Destination(bench.directory / destination.name, expected_bytes=_size_of(origin))
+    write_plain(bench.spark, rows, to, progress)
     return stage(to.directory, destination, Arrangement(BASE))
 
 
 def described(name: str, staged: Staged, key: Sequence[str], origin: Origin) -> Table:
     """The table whose base layout is the staged one."""
-    columns = staged.columns
-    return Table(name, columns, resolve(columns, key, "key"), (staged.layout,), version_of(columns, staged.layout), origin)
+    columns, layout = staged.columns, staged.layout
+    return Table(name, columns, resolve(columns, key, "key"), (layout,), version_of(columns, layout), origin)
 
 
 def origin_of(spark: SparkSession, source: str | os.PathLike[str]) -> Origin:
@@ -76,7 +74,7 @@ def origin_of(spark: SparkSession, source: str | os.PathLike[str]) -> Origin:
     path = local_path(text)
     if path is None:
         return Origin("remote", (text,))
-    if Path(path).exists() or glob.glob(path):
+    if Path(path).exists() or any(glob(path)):
         return Origin(_format_of(find_files([path])[0].path) or "parquet", (path,))
     try:
         if spark.catalog.tableExists(text):

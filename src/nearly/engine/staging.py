@@ -1,7 +1,7 @@
 """Layouts between writing and commit.
 
-A layout is written below a temporary directory, described from its footers under the paths it will have, and moved there
-in the same step that commits the table. A process that dies before that leaves only the temporary directory.
+A layout is written below a temporary directory, described from its footers under the paths it will have, and moved
+there in the same step that commits the table. A process that dies before that leaves only the temporary directory.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def stage(source: Path, destination: Path, arrangement: Arrangement, added_to: L
 
 
 def commit(catalog: Catalog, name: str, staged: Sequence[Staged], change: Callable[[Table | None], Table]) -> Table:
-    """Move all staged files to their places and commit the table that refers to them, as one step for other processes."""
+    """Move all staged files to their places and commit the table that refers to them, one step to other processes."""
 
     def moved(present: Table | None) -> Table:
         table = change(present)

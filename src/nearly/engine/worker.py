@@ -19,6 +19,8 @@ ERROR = "error"
 """The source of a row whose payload is the text of a failure: raised in the driver, not retried by Spark."""
 
 CHUNK_BYTES = 16 << 20
+SLOT = "_slot"
+"""The last column of a result that is split by a hash: the slot of each row."""
 
 
 @dataclass(frozen=True, slots=True)

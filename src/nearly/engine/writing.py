@@ -13,6 +13,7 @@ from typing import TypeAlias
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from nearly.engine.catalog import Catalog
 from nearly.engine.footers import TableColumn
 from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan import types
@@ -23,6 +24,15 @@ POLL_SECONDS = 0.25
 ROWS_PER_TASK = 500_000
 UNCOUNTED_ROW_GROUP = 32_768
 """Rows in a row group when the number of rows is not known beforehand: enough row groups for small tables too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """What writing a table needs: its catalog, a session, and a temporary directory of the catalog."""
+
+    catalog: Catalog
+    spark: SparkSession
+    directory: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ def refuse_unwritable(rows: DataFrame, what: str) -> None:
     seen: set[str] = set()
     for name in rows.columns:
         if name.lower() in seen:
-            raise SchemaError(f"{what} has two columns named {name!r} (names are compared without case); rename one of them")
+            raise SchemaError(f"{what} has two columns named {name!r} (case does not count); rename one of them")
         seen.add(name.lower())
 
 
@@ -67,7 +77,9 @@ def write_plain(spark: SparkSession, rows: DataFrame, to: Destination, progress:
     _write(spark, rows, to, None, progress)
 
 
-def write_shuffled(spark: SparkSession, rows: DataFrame, count: int, seed: int, to: Destination, progress: Progress | None) -> None:
+def write_shuffled(
+    spark: SparkSession, rows: DataFrame, count: int, seed: int, to: Destination, progress: Progress | None
+) -> None:
     """Write the rows in random order: a random number for each row picks its file and its place in it."""
     order = _free_name(rows, "nearly_order")
     drawn = rows.selectExpr("*", f"rand({seed}) AS {order}")
@@ -84,7 +96,7 @@ def write_hashed(
     to: Destination,
     progress: Progress | None,
 ) -> None:
-    """Write one directory, and mostly one file, for each hash bucket, sorted by the columns; its name ends in `=<bucket>`."""
+    """Write one directory, mostly of one file, for each hash bucket, sorted by the columns; the name tells it."""
     bucket = _free_name(rows, "nearly_bucket")
     keys = [quoted(column.name) for column in columns]
     marked = rows.selectExpr("*", f"{bucket_expression(columns, buckets)} AS {bucket}")
@@ -93,8 +105,11 @@ def write_hashed(
 
 
 def bucket_expression(columns: Sequence[TableColumn], buckets: int) -> str:
-    """The bucket of a row, in Spark SQL: integers of all widths hash as bigint so that equal keys of two tables meet."""
-    keys = [f"CAST({quoted(each.name)} AS BIGINT)" if each.type in types.INTEGERS else quoted(each.name) for each in columns]
+    """The bucket of a row, in Spark SQL; integers of all widths hash as bigint so equal keys of two tables meet."""
+    keys = []
+    for column in columns:
+        name = quoted(column.name)
+        keys.append(f"CAST({name} AS BIGINT)" if column.type in types.INTEGERS else name)
     return f"pmod(hash({', '.join(keys)}), {buckets})"
 
 
@@ -102,7 +117,9 @@ def refuse_unhashable(columns: Sequence[TableColumn]) -> None:
     """Equal keys must have equal hashes, which floats and nested types do not promise."""
     for column in columns:
         if column.type in (*types.FRACTIONS, types.NULL) or not types.is_simple(column.type):
-            raise Unsupported(f"column {column.name!r} is {column.type}, which cannot cluster a layout; use integers, strings or dates")
+            raise Unsupported(
+                f"column {column.name!r} is {column.type}, which cannot cluster a layout; use integers or strings"
+            )
 
 
 def _tasks(count: int) -> int:
@@ -116,20 +133,22 @@ def _free_name(rows: DataFrame, wish: str) -> str:
     return wish
 
 
-def _write(spark: SparkSession, rows: DataFrame, to: Destination, directories: str | None, progress: Progress | None) -> None:
+def _write(
+    spark: SparkSession, rows: DataFrame, to: Destination, directories: str | None, progress: Progress | None
+) -> None:
     writer = rows.write.option("parquet.block.row.count.limit", str(to.row_group)).option("compression", "snappy")
     if directories is not None:
         writer = writer.partitionBy(directories)
     _run(spark, lambda: writer.parquet("file://" + str(to.directory)), to, progress)
     if not to.directory.is_dir():
         raise EngineError(
-            f"Spark wrote to {to.directory}, but nothing is there: Spark runs on machines that do not share this directory; put the "
-            f"catalog on a shared file system"
+            f"Spark wrote to {to.directory}, but nothing is there: Spark runs on machines that do not share this "
+            f"directory; put the catalog on a shared file system"
         )
 
 
 def _run(spark: SparkSession, work: Callable[[], None], to: Destination, progress: Progress | None) -> None:
-    """Do the work in another thread and report meanwhile; an interrupt, or an error of the reporter, cancels Spark's job."""
+    """Do the work in another thread and report meanwhile; an interrupt or an error of the reporter cancels the job."""
     tag = f"nearly-{uuid.uuid4().hex[:12]}"
 
     def tagged() -> None:

@@ -54,7 +54,7 @@ class ExpressionBinder:
         if handler is not None:
             return handler(self, node)
         if type(node) in BINARY:
-            return functions.call(BINARY[type(node)], [self(node.this), self(node.expression)])
+            return self._binary(node)
         if type(node) in UNARY:
             return self._unary(node)
         if type(node) in SHAPED:
@@ -74,13 +74,20 @@ class ExpressionBinder:
         bind = bind or self
         if not isinstance(node, exp.Ordered):
             return SortKey(bind(node))
-        if node.args.get("with_fill"):
-            raise Unsupported("ORDER BY ... WITH FILL is not Spark SQL")
+        _only(node, "this", "desc", "nulls_first")
         descending = bool(node.args.get("desc"))
         nulls_first = node.args.get("nulls_first")
         return SortKey(bind(node.this), not descending, (not descending) if nulls_first is None else bool(nulls_first))
 
+    def _binary(self, node: exp.Expression, *more: exp.Expression) -> Expression:
+        """An operator; `more` are arguments besides the two sides. NOT LIKE comes as LIKE with a mark."""
+        _only(node, "this", "expression", "negate", "safe")
+        arguments = [self(each) for each in (node.this, node.expression, *more)]
+        result = functions.call(BINARY[type(node)], arguments)
+        return functions.call("not", [result]) if node.args.get("negate") else result
+
     def _unary(self, node: exp.Expression) -> Expression:
+        _only(node, "this")
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
             return functions.literal(-functions.number(node.this.name).value)
         return functions.call(UNARY[type(node)], [self(node.this)])
@@ -127,6 +134,7 @@ class ExpressionBinder:
         return functions.cast(operand, target, safe=isinstance(node, exp.TryCast))
 
     def is_(self, node: exp.Is) -> Expression:
+        _only(node, "this", "expression")
         subject = self(node.this)
         match node.expression:
             case exp.Null():
@@ -164,21 +172,25 @@ class ExpressionBinder:
         return _fold("or", rows)
 
     def exists(self, node: exp.Exists) -> Expression:
+        _only(node, "this")
         return Subquery(BOOLEAN, "exists", self.bind_plan(node.this.unnest(), self.scope))
 
     def scalar(self, node: exp.Expression) -> Expression:
+        _only(node, "this", "alias")
         plan = self.bind_plan(node.unnest(), self.scope)
         if len(plan.columns) != 1:
             raise SchemaError(f"a subquery used as a value must have one column, this one has {len(plan.columns)}")
         return Subquery(plan.columns[0].type, "scalar", plan)
 
     def interval(self, node: exp.Interval) -> Expression:
+        _only(node, "this", "unit")
         if node.this is None or not isinstance(node.this, exp.Literal):
             raise Unsupported(f"interval {node.sql(dialect='spark')}")
         unit = node.args.get("unit")
         return functions.interval(node.this.name, unit.sql(dialect="spark").lower() if unit is not None else "")
 
     def extract(self, node: exp.Extract) -> Expression:
+        _only(node, "this", "expression")
         return functions.call(_extracted(node.name or node.this.name), [self(node.expression)])
 
     def trim(self, node: exp.Trim) -> Expression:
@@ -189,15 +201,15 @@ class ExpressionBinder:
         return functions.call(name, [self(node.this), self(node.expression)])
 
     def escape(self, node: exp.Escape) -> Expression:
-        name = BINARY.get(type(node.this))
-        if name not in ("like", "ilike"):
+        if BINARY.get(type(node.this)) not in ("like", "ilike"):
             raise Unsupported("ESCAPE outside LIKE")
-        return functions.call(name, [self(node.this.this), self(node.this.expression), self(node.expression)])
+        return self._binary(node.this, node.expression)
 
     def not_distinct(self, node: exp.Expression) -> Expression:
         return functions.call("not", [functions.call("<=>", [self(node.this), self(node.expression)])])
 
     def function(self, node: exp.Anonymous) -> Expression:
+        _only(node, "this", "expressions")
         name = str(node.this).lower()
         if name in ("grouping", "grouping_id"):
             if self.grouping is None:
@@ -224,11 +236,13 @@ class ExpressionBinder:
         return functions.aggregate(str(node.this).lower(), bound, distinct=distinct, where=condition)
 
     def filtered(self, node: exp.Filter) -> Expression:
+        _only(node, "this", "expression")
         if not isinstance(node.this, exp.Anonymous) or not functions.is_aggregate(str(node.this.this).lower()):
             raise SchemaError(f"FILTER needs an aggregate: {node.sql(dialect='spark')[:80]}")
         return self.aggregate(node.this, node.expression.this)
 
     def window(self, node: exp.Window) -> Expression:
+        _only(node, "this", "partition_by", "order", "spec", "alias", "over")
         spec = self._window_spec(node)
         call = self._window_function(node.this)
         partition = tuple(self(each) for each in spec.args.get("partition_by") or ())

@@ -139,10 +139,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Scan(Plan):
-    """The rows of a registered table."""
+    """The rows of a registered table.
+
+    `share` says which of them one site reads: `all`, some `blocks` of its own, or a `range` of the column the table is clustered by.
+    """
 
     table: str
     fields: tuple[Field, ...]
+    share: str = "all"
 
     @property
     def columns(self) -> tuple[Column, ...]:

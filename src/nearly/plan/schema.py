@@ -19,11 +19,14 @@ class SchemaColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """A table's columns and its key, empty when none is known."""
+    """A table's columns, its key (empty when none is known), its size, and the column whose ranges its blocks divide."""
 
     name: str
     columns: tuple[SchemaColumn, ...]
     key: tuple[str, ...] = ()
+    rows: int = 0
+    blocks: int = 1
+    ranges_of: str | None = None
 
 
 FindTable = Callable[[str], TableSchema]

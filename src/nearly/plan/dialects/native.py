@@ -15,6 +15,7 @@ from nearly.plan.dialects import (
     native_aggregates,
     native_casts,
     native_dates,
+    native_internal,
     native_logic,
     native_numbers,
     native_strings,
@@ -41,6 +42,7 @@ __all__ = ["AGGREGATES", "FUNCTIONS", "WINDOWS", "expression", "sort_key", "type
 FUNCTIONS: dict[str, Builder] = (
     native_numbers.LOWERINGS | native_logic.LOWERINGS | native_strings.LOWERINGS | native_dates.LOWERINGS
 )
+_ALL_FUNCTIONS = FUNCTIONS | native_internal.LOWERINGS
 B = TypeVar("B")
 
 AGGREGATES = native_aggregates.LOWERINGS
@@ -68,7 +70,7 @@ def _render(e: Expression) -> Node:
         case Cast():
             return native_casts.convert(e, _render(e.operand))
         case Call():
-            return _lowering(FUNCTIONS, "function", e.function)(e, _render_all(e.arguments))
+            return _lowering(_ALL_FUNCTIONS, "function", e.function)(e, _render_all(e.arguments))
         case AggregateCall():
             return _aggregate(e, None)
         case WindowCall():

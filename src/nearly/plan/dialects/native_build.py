@@ -77,6 +77,23 @@ def power_of_ten(exponent: int) -> Node:
     return cast(sql.text(digits), decimal(abs(exponent) + 1, max(0, -exponent)))
 
 
+def not_utc() -> Node:
+    """Whether the connection's time zone is another than UTC."""
+    zone = sql.function("current_setting", sql.text("TimeZone"))
+    return exp.Not(this=exp.Paren(this=exp.In(this=zone, expressions=[sql.text("UTC"), sql.text("Etc/UTC")])))
+
+
+def instant(local: Node) -> Node:
+    """The instant of a local clock time; an error outside UTC where clocks skip it or show it twice, or before 1970."""
+    found = cast(local, TIMESTAMP)
+    hour_before = sql.binary(exp.Sub, found.copy(), sql.function("to_hours", sql.integer(1)))
+    early = sql.binary(exp.LT, local.copy(), cast(sql.text("1970-01-02"), TIMESTAMP_NTZ))
+    skipped = sql.binary(exp.NEQ, cast(found.copy(), TIMESTAMP_NTZ), local.copy())
+    twice = sql.binary(exp.EQ, cast(hour_before, TIMESTAMP_NTZ), local.copy())
+    unsure = sql.binary(exp.Or, early, sql.binary(exp.Or, skipped, twice))
+    return guard(sql.binary(exp.And, not_utc(), unsure), found, "a local time without one instant")
+
+
 def renamed(name: str) -> Builder:
     """A lowering to a DuckDB function with the same arguments, type and behaviour."""
     return lambda call, arguments: sql.function(name, *arguments)

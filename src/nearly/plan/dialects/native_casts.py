@@ -8,24 +8,26 @@ from sqlglot import exp
 
 from nearly.errors import Unsupported
 from nearly.plan.dialects import sql
-from nearly.plan.dialects.native_build import cast, guard, type_sql
+from nearly.plan.dialects.native_build import cast, guard, instant, not_utc, type_sql
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Cast
 from nearly.plan.types import (
-    BOOLEAN,
     DATE,
     DOUBLE,
-    FLOAT,
-    FRACTIONS,
     INTEGERS,
+    LONG,
+    MAX_PRECISION,
     NULL,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     DataType,
     Decimal,
-    is_numeric,
+    decimal,
 )
+
+EXACT_DOUBLE_DIGITS = 15
+"""Decimals of so many digits are told apart as doubles."""
 
 Conversion = Callable[[Node, DataType, DataType], Node]
 
@@ -39,10 +41,15 @@ def convert(call: Cast, node: Node) -> Node:
         return cast(node, target)
     if isinstance(source, Decimal) and isinstance(target, Decimal) and _only_widens(source, target):
         return node
-    conversion = _CONVERSIONS.get((_kind(source), _kind(target)))
+    conversion = CONVERSIONS.get(pair(call))
     if conversion is None:
         raise _unverified("CAST", source, target)
     return conversion(node, source, target)
+
+
+def pair(call: Cast) -> tuple[str, str]:
+    """The kinds of type a cast goes between: one entry of the table."""
+    return _kind(call.operand.type), _kind(call.type)
 
 
 def _only_widens(source: Decimal, target: Decimal) -> bool:
@@ -75,6 +82,67 @@ def _truncate(node: Node, source: DataType, target: DataType) -> Node:
     return cast(sql.function("trunc", node), target)
 
 
+def _truncate_decimal(node: Node, source: DataType, target: DataType) -> Node:
+    """Exact for bigint; Spark goes through double for the shorter integers, so values where that matters are left to it."""
+    exact = sql.function("trunc", node)
+    if target == LONG or (isinstance(source, Decimal) and source.precision <= EXACT_DOUBLE_DIGITS):
+        return cast(exact, target)
+    through_double = sql.function("trunc", cast(node.copy(), DOUBLE))
+    odd = sql.binary(exp.NEQ, cast(exact, DOUBLE), through_double)
+    return guard(odd, cast(exact.copy(), target), "a decimal next to a whole number")
+
+
+def _write_decimal(node: Node, source: DataType, target: DataType) -> Node:
+    """DuckDB leaves out the zero before the point when a type has no whole digits."""
+    assert isinstance(source, Decimal)
+    if source.scale == MAX_PRECISION:
+        raise _unverified("CAST", source, target)
+    return cast(cast(node, decimal(max(source.precision, source.scale + 1), source.scale)), STRING)
+
+
+def _read_double(node: Node, source: DataType, target: DataType) -> Node:
+    """Through the shortest decimal form, as Java does, and rounded HALF_UP from there."""
+    return cast(cast(node, STRING), target)
+
+
+def _write_date(node: Node, source: DataType, target: DataType) -> Node:
+    return _in_written_years(node, cast(node.copy(), STRING))
+
+
+def _write_timestamp(node: Node, source: DataType, target: DataType) -> Node:
+    """Local time in the session's zone, without zeros at the end of the fraction."""
+    local = cast(node, TIMESTAMP_NTZ)
+    return _in_written_years(local, cast(local.copy(), STRING))
+
+
+def _in_written_years(moment: Node, value: Node) -> Node:
+    """Years are written alike from 1 to 9999."""
+    low, high = (cast(sql.text(text), DATE) for text in ("0001-01-01", "9999-12-31"))
+    odd = sql.binary(exp.Or, sql.binary(exp.LT, moment, low), sql.binary(exp.GT, moment.copy(), high))
+    return guard(odd, value, "a year beyond 9999")
+
+
+def _epoch_seconds(node: Node, source: DataType, target: DataType) -> Node:
+    """Whole seconds since 1970, rounded down."""
+    micros = sql.function("epoch_us", node)
+    below = sql.case([sql.binary(exp.LT, micros, sql.integer(0)), sql.integer(999_999)], sql.integer(0))
+    return cast(sql.binary(exp.IntDiv, sql.binary(exp.Sub, micros.copy(), below), sql.integer(1_000_000)), target)
+
+
+def _midnight(node: Node, source: DataType, target: DataType) -> Node:
+    return instant(cast(node, TIMESTAMP_NTZ))
+
+
+def _to_instant(node: Node, source: DataType, target: DataType) -> Node:
+    """Clock times that occur twice are resolved differently, so only zones without such times pass."""
+    return guard(not_utc(), cast(node, TIMESTAMP), "local time to instant outside UTC")
+
+
+def _read_timestamp(node: Node, source: DataType, target: DataType) -> Node:
+    plain = _matching("[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?", "timestamp")
+    return _to_instant(plain(node, source, TIMESTAMP_NTZ), TIMESTAMP_NTZ, target)
+
+
 def _nonzero(node: Node, source: DataType, target: DataType) -> Node:
     return sql.binary(exp.NEQ, node, sql.integer(0))
 
@@ -95,7 +163,7 @@ _SCIENTIFIC = _matching("[+-]?[0-9]{1,18}([.][0-9]{0,18})?([eE][+-]?[0-9]{1,2})?
 _CALENDAR = _matching("[0-9]{4}-[0-9]{2}-[0-9]{2}", "date")
 _TRUTH = _matching("(?i)true|false", "boolean")
 
-_CONVERSIONS: dict[tuple[str, str], Conversion] = {
+CONVERSIONS: dict[tuple[str, str], Conversion] = {
     ("integer", "integer"): _same,
     ("integer", "decimal"): _same,
     ("integer", "double"): _same,
@@ -103,13 +171,14 @@ _CONVERSIONS: dict[tuple[str, str], Conversion] = {
     ("integer", "string"): _same,
     ("integer", "boolean"): _nonzero,
     ("decimal", "decimal"): _same,
-    ("decimal", "integer"): _truncate,
+    ("decimal", "integer"): _truncate_decimal,
     ("decimal", "double"): _same,
-    ("decimal", "string"): _same,
+    ("decimal", "string"): _write_decimal,
     ("decimal", "boolean"): _nonzero,
     ("float", "double"): _same,
     ("float", "integer"): _truncate,
     ("double", "float"): _same,
+    ("double", "decimal"): _read_double,
     ("double", "integer"): _truncate,
     ("double", "boolean"): _nonzero,
     ("float", "boolean"): _nonzero,
@@ -123,8 +192,14 @@ _CONVERSIONS: dict[tuple[str, str], Conversion] = {
     ("string", "double"): _SCIENTIFIC,
     ("string", "boolean"): _TRUTH,
     ("string", "date"): _CALENDAR,
-    ("date", "string"): _same,
-    ("date", "timestamp"): _same,
+    ("date", "string"): _write_date,
+    ("date", "timestamp"): _midnight,
+    ("timestamp", "timestamp_ntz"): _same,
+    ("timestamp_ntz", "timestamp"): _to_instant,
+    ("timestamp", "string"): _write_timestamp,
+    ("timestamp_ntz", "string"): _write_timestamp,
+    ("timestamp", "integer"): _epoch_seconds,
+    ("string", "timestamp"): _read_timestamp,
     ("date", "timestamp_ntz"): _same,
     ("timestamp_ntz", "date"): _same,
     ("timestamp", "date"): _same,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from nearly.plan.dialects import sql
-from nearly.plan.dialects.native_build import Builder, cast, literal_value, renamed, retyped
+from nearly.plan.dialects.native_build import Builder, cast, guard, instant, literal_value, not_utc, renamed, retyped
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Call
-from nearly.plan.types import DATE
+from nearly.plan.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
 DAY = 86_400_000_000
 """Microseconds."""
@@ -42,8 +42,19 @@ def _truncate_date(call: Call, arguments: list[Node]) -> Node:
     return cast(sql.function("date_trunc", sql.text(literal_value(call, 1)), arguments[0]), DATE)
 
 
+def _truncate_instant(call: Call, arguments: list[Node]) -> Node:
+    """Days and longer in local time; hours in an hour that clocks show twice are left to Spark."""
+    unit, (name, moment) = literal_value(call, 0), arguments
+    if unit in ("year", "quarter", "month", "week", "day"):
+        return instant(sql.function("date_trunc", name, cast(moment, TIMESTAMP_NTZ)))
+    found = sql.function("date_trunc", name, moment)
+    return guard(sql.binary(exp.GT, found, moment.copy()), found.copy(), "an hour that clocks show twice")
+
+
 def _add_months_to_instant(call: Call, arguments: list[Node]) -> Node:
-    return sql.binary(exp.Add, arguments[0], sql.function("to_months", arguments[1]))
+    """Outside UTC the engines differ where clocks show the new time twice."""
+    moved = sql.binary(exp.Add, arguments[0], sql.function("to_months", arguments[1]))
+    return guard(not_utc(), moved, "months added to an instant outside UTC") if call.type == TIMESTAMP else moved
 
 
 def _add_microseconds(call: Call, arguments: list[Node]) -> Node:
@@ -73,7 +84,7 @@ LOWERINGS: dict[str, Builder] = {
     "hour": retyped("hour"),
     "minute": retyped("minute"),
     "second": retyped("second"),
-    "date_trunc": renamed("date_trunc"),
+    "date_trunc": _truncate_instant,
     "make_date": renamed("make_date"),
     "unix_date": _unix_date,
     "timestamp_add_months": _add_months_to_instant,

@@ -6,26 +6,30 @@ outermost cast. Division is done exactly in 128-bit integers.
 
 from __future__ import annotations
 
-import math
-
 from sqlglot import exp
 
 from nearly.errors import Unsupported
 from nearly.plan.dialects import sql
-from nearly.plan.dialects.native_build import Builder, as_huge, cast, guard, infix, power_of_ten, renamed, retyped
+from nearly.plan.dialects.native_build import Builder, as_huge, cast, guard, power_of_ten, renamed
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Call, Expression, Literal
 from nearly.plan.types import (
+    DOUBLE,
     FRACTIONS,
     INTEGERS,
     LONG,
     MAX_PRECISION,
+    STRING,
     DataType,
     Decimal,
     decimal,
 )
 
+ROOMY_SCALE = 8
+"""Up to this scale a product may stay in DuckDB's fast 18 digits, where it has at least ten whole ones and raises beyond."""
+
 DIVISION_BY_ZERO = "division by zero"
+MAX_ROUNDED_DIGITS = 18
 
 
 def _scale(type_: DataType) -> int:
@@ -53,7 +57,10 @@ def _product(call: Call, arguments: list[Node]) -> Node:
     scale = sum(_scale(each.type) for each in call.arguments)
     if scale > MAX_PRECISION:
         raise Unsupported("the native kernel does not multiply decimals with more than 38 digits after the point")
-    return _decimal_result(call, sql.binary(exp.Mul, *arguments), scale)
+    left, right = arguments
+    if scale > ROOMY_SCALE:
+        left = cast(left, decimal(MAX_PRECISION, _scale(call.arguments[0].type)))
+    return _decimal_result(call, sql.binary(exp.Mul, left, right), scale)
 
 
 def _quotient(call: Call, arguments: list[Node]) -> Node:
@@ -105,9 +112,18 @@ def _whole_quotient(call: Call, arguments: list[Node]) -> Node:
 
 
 def _remainder(call: Call, arguments: list[Node]) -> Node:
-    """Takes the dividend's sign in both engines."""
+    """Takes the dividend's sign in both engines; decimals that do not fit together go through integers."""
+    types = [each.type for each in call.arguments]
     value = sql.binary(exp.Mod, *arguments)
-    return _unless_zero(call.arguments[1], arguments[1].copy(), value) if call.type in FRACTIONS else value
+    if call.type in FRACTIONS:
+        return _unless_zero(call.arguments[1], arguments[1].copy(), value)
+    scale = max(_scale(type_) for type_ in types)
+    if all(type_.whole_digits + scale <= MAX_PRECISION for type_ in types if isinstance(type_, Decimal)):
+        return value
+    assert isinstance(call.type, Decimal)
+    parts = zip(arguments, types, strict=True)
+    left, right = (scaled_integer(node, _scale(type_), scale) for node, type_ in parts)
+    return unscaled(sql.binary(exp.Mod, left, right), scale, call.type)
 
 
 def _positive_remainder(call: Call, arguments: list[Node]) -> Node:
@@ -130,12 +146,12 @@ def _to_whole(name: str) -> Builder:
 
 
 def _round(call: Call, arguments: list[Node]) -> Node:
-    """HALF_UP; doubles are left to Spark, which rounds their shortest decimal form."""
+    """HALF_UP; a double is rounded in its shortest decimal form, as Java writes it."""
     digits = call.arguments[1]
     assert isinstance(digits, Literal)
     operand = call.arguments[0].type
     if operand in FRACTIONS:
-        raise Unsupported("round over double is not in the native kernel's verified set; cast to decimal first")
+        return _round_double(call, arguments[0], digits.value)
     if isinstance(operand, Decimal) and digits.value >= 0:
         return cast(arguments[0], call.type)
     if operand in INTEGERS and digits.value >= 0:
@@ -143,15 +159,34 @@ def _round(call: Call, arguments: list[Node]) -> Node:
     return _round_whole(call, arguments[0], -digits.value)
 
 
+def _round_double(call: Call, node: Node, digits: int) -> Node:
+    """A double of 2**53 or more has no fraction; NaN and the infinities stay as they are."""
+    if call.type != DOUBLE or not 0 <= digits <= MAX_ROUNDED_DIGITS:
+        raise Unsupported(f"round over {call.type} to {digits} digits is not in the native kernel's verified set")
+    large = sql.binary(exp.GTE, sql.function("abs", node), cast(sql.text(str(2**53)), DOUBLE))
+    rounded = cast(cast(node.copy(), STRING), decimal(MAX_PRECISION, digits))
+    return sql.case([large, node.copy()], cast(rounded, DOUBLE))
+
+
 def _round_whole(call: Call, node: Node, zeros: int) -> Node:
     """Rounding to tens, hundreds and so on: in decimals, so that the way back raises when it does not fit."""
     operand = call.arguments[0].type
-    wide = cast(node, decimal(MAX_PRECISION, _scale(operand))) if isinstance(operand, Decimal) else cast(node, decimal(MAX_PRECISION, 0))
+    wide = cast(node, decimal(MAX_PRECISION, _scale(operand)))
     scale = _scale(operand) + zeros
     if scale >= MAX_PRECISION:
         raise Unsupported(f"rounding to {zeros} zeros is not in the native kernel's verified set")
     moved = cast(sql.binary(exp.Mul, wide, power_of_ten(-zeros)), decimal(MAX_PRECISION, 0))
     return cast(sql.binary(exp.Mul, moved, power_of_ten(zeros)), call.type)
+
+
+def _is_nan(call: Call, arguments: list[Node]) -> Node:
+    """False for null."""
+    return sql.function("coalesce", sql.function("isnan", *arguments), exp.false())
+
+
+def _angle(call: Call, arguments: list[Node]) -> Node:
+    """Spark adds zero to both sides first, which turns -0.0 into 0.0."""
+    return sql.function("atan2", *(sql.binary(exp.Add, each, sql.integer(0)) for each in arguments))
 
 
 def _positive_only(name: str) -> Builder:
@@ -198,10 +233,10 @@ LOWERINGS: dict[str, Builder] = {
     "log2": _positive_only("log2"),
     "power": renamed("pow"),
     "sign": _sign,
-    "isnan": renamed("isnan"),
+    "isnan": _is_nan,
     "cbrt": renamed("cbrt"),
     "degrees": renamed("degrees"),
     "radians": renamed("radians"),
     "atan": renamed("atan"),
-    "atan2": renamed("atan2"),
+    "atan2": _angle,
 }

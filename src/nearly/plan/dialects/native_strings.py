@@ -11,7 +11,7 @@ from nearly.plan.dialects import sql
 from nearly.plan.dialects.native_build import Builder, cast, guard, literal_value, renamed, retyped
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Call, Literal
-from nearly.plan.types import INT
+from nearly.plan.types import INT, LONG
 
 
 def _ascii_only(name: str) -> Builder:
@@ -34,18 +34,25 @@ def _concatenate(call: Call, arguments: list[Node]) -> Node:
     return reduce(lambda left, right: sql.binary(exp.DPipe, left, right), arguments)
 
 
+def _concatenate_separated(call: Call, arguments: list[Node]) -> Node:
+    """Nulls are skipped; a null separator makes null, also when there is nothing to separate."""
+    if len(arguments) > 1:
+        return sql.function("concat_ws", *arguments)
+    return sql.case([sql.is_null(arguments[0]), exp.Null()], sql.text(""))
+
+
 def _like(kind: type[exp.Binary]) -> Builder:
-    """Spark rejects a pattern whose escape stands before an ordinary character, so only sound literal patterns pass."""
+    """Spark rejects a pattern whose escape stands before an ordinary character; such patterns are left to it."""
 
     def build(call: Call, arguments: list[Node]) -> Node:
         pattern, escape = call.arguments[1], literal_value(call, 2)
-        text = pattern.value if isinstance(pattern, Literal) else None
-        if not isinstance(text, str):
-            raise Unsupported(f"{call.function.upper()} with a computed pattern is not in the native kernel's verified set")
-        match = kind(this=sql.operand(arguments[0]), expression=arguments[1])
-        if escape not in text:
+        match = kind(this=sql.operand(arguments[0]), expression=sql.operand(arguments[1]))
+        if not isinstance(pattern, Literal):
+            escaped = sql.function("contains", arguments[1].copy(), sql.text(escape))
+            return guard(escaped, match, "a computed LIKE pattern with an escape")
+        if pattern.value is None or escape not in pattern.value:
             return match
-        _check_escapes(text, escape)
+        _check_escapes(pattern.value, escape)
         return exp.Escape(this=match, expression=sql.text(escape))
 
     return build
@@ -98,9 +105,54 @@ def _end(name: str) -> Builder:
     """`left` and `right`: nothing for a length of zero or less, where DuckDB counts from the other end."""
 
     def build(call: Call, arguments: list[Node]) -> Node:
-        return sql.function(name, arguments[0], sql.function("greatest", arguments[1], sql.integer(0)))
+        return sql.function(name, arguments[0], _not_negative(arguments[1]))
 
     return build
+
+
+def _not_negative(count: Node) -> Node:
+    """The count, with zero instead of less; null stays null, which DuckDB's greatest would skip."""
+    return sql.case([sql.binary(exp.LT, count, sql.integer(0)), sql.integer(0)], count.copy())
+
+
+def _locate(call: Call, arguments: list[Node]) -> Node:
+    """(part, text, start): counted in characters; starts other than 1 search the rest and count on."""
+    part, text, start = arguments
+    first = literal_value(call, 2)
+    if first < 1:
+        raise Unsupported("locate with a start below 1 is not in the native kernel's verified set")
+    if first == 1:
+        return cast(sql.function("strpos", text, part), INT)
+    rest = sql.function("strpos", sql.function("substring", text, start), part)
+    found = sql.case([sql.binary(exp.EQ, rest, sql.integer(0)), sql.integer(0)], sql.binary(exp.Add, rest.copy(), sql.integer(first - 1)))
+    odd = sql.binary(exp.EQ, part.copy(), sql.text(""))
+    return guard(odd, cast(found, INT), "locate of empty text")
+
+
+def _pad(call: Call, arguments: list[Node]) -> Node:
+    """Cuts text that is longer; padding with nothing only cuts."""
+    text, length, padding = arguments
+    wanted = _not_negative(length)
+    cut = sql.function("left", text, wanted)
+    padded = sql.function(call.function, text.copy(), cast(wanted.copy(), INT), padding)
+    return sql.case([sql.binary(exp.EQ, padding.copy(), sql.text("")), cut], padded)
+
+
+def _repeat(call: Call, arguments: list[Node]) -> Node:
+    return sql.function("repeat", arguments[0], cast(_not_negative(arguments[1]), LONG))
+
+
+def _split_part(call: Call, arguments: list[Node]) -> Node:
+    """Part 0 is an error in Spark, and an empty delimiter does not split there."""
+    odd = sql.binary(exp.Or, sql.binary(exp.EQ, arguments[2], sql.integer(0)), sql.binary(exp.EQ, arguments[1], sql.text("")))
+    parts = sql.function("split_part", *(argument.copy() for argument in arguments))
+    return guard(odd, parts, "split_part by nothing or part 0")
+
+
+def _first_code(call: Call, arguments: list[Node]) -> Node:
+    """0 for empty text."""
+    (text,) = arguments
+    return sql.case([sql.binary(exp.EQ, text, sql.text("")), sql.integer(0)], sql.function("unicode", text.copy()))
 
 
 LOWERINGS: dict[str, Builder] = {
@@ -122,4 +174,12 @@ LOWERINGS: dict[str, Builder] = {
     "startswith": renamed("starts_with"),
     "endswith": renamed("ends_with"),
     "contains": renamed("contains"),
+    "concat_ws": _concatenate_separated,
+    "locate": _locate,
+    "lpad": _pad,
+    "rpad": _pad,
+    "repeat": _repeat,
+    "split_part": _split_part,
+    "ascii": _first_code,
+    "translate": renamed("translate"),
 }

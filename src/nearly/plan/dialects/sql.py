@@ -27,7 +27,7 @@ def function(name: str, *arguments: Node) -> Node:
 
 
 def cast(node: Node, type_: exp.DataType, safe: bool = False) -> Node:
-    return (exp.TryCast if safe else exp.Cast)(this=node, to=type_)
+    return exp.TryCast(this=node, to=type_, safe=True) if safe else exp.Cast(this=node, to=type_)
 
 
 def text(value: str) -> Node:

@@ -31,8 +31,8 @@ def _to_whole(name: str, arguments: Arguments) -> Expression:
         raise Unsupported(f"{name!r} with a scale is not in nearly's verified set; use round, or {name} of a multiple")
     operand = numeric(name, arguments[0])
     if isinstance(operand.type, Decimal):
-        type_ = bounded_decimal(operand.type.whole_digits + 1, 0)
-        return Call(type_, name, (operand,))
+        whole = operand.type.whole_digits + (1 if operand.type.scale else 0)
+        return Call(bounded_decimal(whole, 0), name, (operand,))
     if operand.type in INTEGERS:
         return coerce(operand, LONG)
     return Call(LONG, name, (coerce(operand, DOUBLE),))

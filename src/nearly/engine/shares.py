@@ -1,0 +1,136 @@
+"""Which part of a table each site reads: runs of blocks, or ranges of the column the table is clustered by.
+
+Law: the shares of all sites together are the table, and no row is in two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from nearly.engine.blocks import Block, Part
+from nearly.engine.layouts import Table
+from nearly.engine.reading import NativeReader
+from nearly.plan.dialects import native
+from nearly.plan.expressions import Literal
+from nearly.plan.nodes import Scan
+
+ROW_NUMBER = "file_row_number"
+
+
+class Shares:
+    """The shares of the spread tables of one stage; tables shared by ranges are cut at the same values."""
+
+    def __init__(self, reader: NativeReader, tables: Sequence[tuple[Scan, Table]], sites: int) -> None:
+        self._reader = reader
+        self._sites = sites
+        ranged = [table for scan, table in tables if scan.share == "range"]
+        self._cuts = range_cuts(max(ranged, key=lambda table: table.rows), sites) if ranged else []
+
+    def view(self, scan: Scan, table: Table, site: int) -> str:
+        """The query by which a site reads its share."""
+        columns = [field.source for field in scan.fields]
+        if scan.share == "range":
+            return str(self._range(table, columns, site).sql(dialect="duckdb"))
+        return str(self._blocks(table, columns, site).sql(dialect="duckdb"))
+
+    def _range(self, table: Table, columns: list[str], site: int) -> exp.Expression:
+        assert table.base.clustering is not None
+        name = table.base.clustering.columns[0]
+        low = self._cuts[site - 1] if 0 < site <= len(self._cuts) else None
+        high = self._cuts[site] if site < len(self._cuts) else None
+        blocks = [block for block in table.base.blocks if _may_hold(block, name, low, high)]
+        if site > len(self._cuts) or not blocks:
+            return self._nothing(table, columns)
+        paths = list(dict.fromkeys(part.path for block in blocks for part in block.parts))
+        query = self._reader.query(table, table.base, columns, paths)
+        return query.where(_within(table, name, low, high), copy=False) if low is not None or high is not None else query
+
+    def _nothing(self, table: Table, columns: list[str]) -> exp.Expression:
+        query = self._reader.query(table, table.base, columns, table.base.manifest.paths[:1])
+        return query.where(exp.Boolean(this=False), copy=False)
+
+    def _blocks(self, table: Table, columns: list[str], site: int) -> exp.Expression:
+        runs = _runs(block_share(table.base.blocks, self._sites, site))
+        if not runs:
+            return self._nothing(table, columns)
+        whole = [run.path for run in runs if run.whole]
+        queries: list[exp.Expression] = [self._reader.query(table, table.base, columns, whole)] if whole else []
+        for run in (run for run in runs if not run.whole):
+            query = self._reader.query(table, table.base, columns, [run.path], row_numbers=True)
+            queries.append(query.where(_row_range(run), copy=False))
+        union = queries[0]
+        for query in queries[1:]:
+            union = exp.Union(this=union, expression=query, distinct=False)
+        return union
+
+
+def block_share(blocks: Sequence[Block], sites: int, site: int) -> list[Block]:
+    """The run of neighbouring blocks that one site reads, about equal in rows for all sites."""
+    total = sum(block.rows for block in blocks) or 1
+    share, seen = [], 0
+    for block in blocks:
+        if min(sites - 1, (seen + block.rows // 2) * sites // total) == site:
+            share.append(block)
+        seen += block.rows
+    return share
+
+
+def range_cuts(table: Table, sites: int) -> list[Any]:
+    """Values that cut the clustering column's range into parts of about equal row counts."""
+    assert table.base.clustering is not None
+    name = table.base.clustering.columns[0]
+    cuts: list[Any] = []
+    seen, total = 0, table.rows
+    for block in table.base.blocks:
+        statistics = block.statistics_of(name)
+        due = len(cuts) + 1 < sites and seen * sites >= total * (len(cuts) + 1)
+        if due and statistics is not None and statistics.low is not None and (not cuts or statistics.low > cuts[-1]):
+            cuts.append(statistics.low)
+        seen += block.rows
+    return cuts
+
+
+def _may_hold(block: Block, name: str, low: Any, high: Any) -> bool:
+    """Whether a block can hold a value in [low, high); nulls belong to the first range."""
+    statistics = block.statistics_of(name)
+    if statistics is None or statistics.low is None or statistics.high is None:
+        return True
+    if low is None and (statistics.nulls is None or statistics.nulls > 0):
+        return True
+    return (low is None or statistics.high >= low) and (high is None or statistics.low < high)
+
+
+def _within(table: Table, name: str, low: Any, high: Any) -> exp.Expression:
+    type_ = table.column(name).type
+    column = exp.column(name, quoted=True)
+    tests: list[exp.Expression] = []
+    if low is not None:
+        tests.append(exp.GTE(this=column.copy(), expression=native.expression(Literal(type_, low))))
+    if high is not None:
+        tests.append(exp.LT(this=column.copy(), expression=native.expression(Literal(type_, high))))
+    inside = exp.and_(*tests)
+    return inside if low is not None else exp.or_(inside, exp.Is(this=column.copy(), expression=exp.Null()))
+
+
+def _runs(blocks: Sequence[Block]) -> list[Part]:
+    """The blocks' parts, neighbours in a file joined."""
+    runs: list[Part] = []
+    for part in sorted((part for block in blocks for part in block.parts), key=lambda part: (part.path, part.first_row)):
+        last = runs[-1] if runs else None
+        if last is not None and last.path == part.path and last.first_row + last.rows == part.first_row:
+            joined = last.row_groups + part.row_groups
+            runs[-1] = Part(part.path, last.first_row_group, joined, last.first_row, last.rows + part.rows, part.file_rows)
+        else:
+            runs.append(part)
+    return runs
+
+
+def _row_range(run: Part) -> exp.Expression:
+    column = exp.column(ROW_NUMBER)
+    return exp.and_(
+        exp.GTE(this=column.copy(), expression=exp.Literal.number(run.first_row)),
+        exp.LT(this=column.copy(), expression=exp.Literal.number(run.first_row + run.rows)),
+    )

@@ -1,0 +1,99 @@
+"""All 22 TPC-H queries equal Spark SQL's answers: both kernels, one site and several, every kind of Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import nearly
+from benchmarks.agreement import difference
+from benchmarks.tpch.data import ensure_tables
+from benchmarks.tpch.queries import NUMBERS, query
+from tests.answer_tpch import SCALE
+from tests.processes import connect_server, environment, standalone_cluster
+
+ROOT = Path(__file__).resolve().parents[1]
+Expected = dict[int, pa.Table]
+
+
+@pytest.fixture(scope="module")
+def expected(spark: Any) -> Expected:
+    """What Spark SQL itself answers."""
+    for name, path in ensure_tables(SCALE).items():
+        spark.read.parquet(str(path)).createOrReplaceTempView(name)
+    return {number: spark.sql(query(number, SCALE)).toArrow() for number in NUMBERS}
+
+
+def _session(spark: Any, path: Path, **sites: int) -> nearly.Session:
+    db = nearly.connect(spark, path=path, **sites)
+    for name, table in ensure_tables(SCALE).items():
+        db.register(name, table)
+    return db
+
+
+@pytest.fixture(scope="module")
+def one_site(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
+    with _session(spark, tmp_path_factory.mktemp("one")) as db:
+        yield db
+
+
+@pytest.fixture(scope="module")
+def three_sites(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
+    with _session(spark, tmp_path_factory.mktemp("three"), executors=3, cores=1) as db:
+        yield db
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("kernel", ["native", "spark"])
+def test_one_site(number: int, kernel: str, one_site: nearly.Session, expected: Expected) -> None:
+    answer = one_site.sql(query(number, SCALE), kernel=kernel).exact()
+    assert answer.source == kernel
+    assert difference(expected[number], answer.table, query(number, SCALE)) is None
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_three_sites(number: int, three_sites: nearly.Session, expected: Expected) -> None:
+    answer = three_sites.sql(query(number, SCALE), kernel="native").exact()
+    assert answer.source == "native"
+    assert difference(expected[number], answer.table, query(number, SCALE)) is None
+
+
+def _answers(url: str, directory: Path, *options: str) -> tuple[Expected, str]:
+    """The answers of a process of its own that connects to the URL."""
+    output = directory / "answers"
+    output.mkdir()
+    script = [sys.executable, "-m", "tests.answer_tpch", url, str(directory / "catalog"), str(output), *options]
+    done = subprocess.run(script, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+    answers = {int(file.stem): pa.ipc.open_file(file.read_bytes()).read_all() for file in output.glob("*.arrow")}
+    return answers, done.stdout
+
+
+def _assert_equal(answers: Expected, expected: Expected) -> None:
+    assert set(answers) == set(NUMBERS)
+    differences = {number: difference(expected[number], answers[number], query(number, SCALE)) for number in NUMBERS}
+    assert not {number: text for number, text in differences.items() if text}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", [False, True])
+def test_standalone_cluster(kill: bool, tmp_path: Path, expected: Expected) -> None:
+    """Two workers in processes of their own; with `kill`, executors die in the middle of queries and nothing changes."""
+    with standalone_cluster(tmp_path) as url:
+        answers, printed = _answers(url, tmp_path, *(["kill"] if kill else []))
+    assert "executors=2" in printed or kill
+    assert ("killing executor" in printed) == kill
+    _assert_equal(answers, expected)
+
+
+@pytest.mark.slow
+def test_spark_connect(tmp_path: Path, expected: Expected) -> None:
+    with connect_server(tmp_path) as url:
+        answers, _ = _answers(url, tmp_path)
+    _assert_equal(answers, expected)
