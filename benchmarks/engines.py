@@ -26,6 +26,7 @@ Tables = Mapping[str, Path]
 CORES = os.cpu_count() or 1
 DRIVER_MEMORY = "4g"
 """What Spark's JVM and DuckDB may each use."""
+LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
 def start_spark(name: str) -> SparkSession:
@@ -40,7 +41,7 @@ def start_spark(name: str) -> SparkSession:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", DRIVER_MEMORY)
-        .config("spark.log.level", "ERROR")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", str(2 * CORES))
         .config("spark.ui.enabled", "false")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Answer:
         """The answer in which every bound equals the value."""
         return cls(table, table, table, table, table, 1.0, True, confidence, 0.0, source, stats or {})
 
-    def to_pandas(self, bounds: bool = False) -> pandas.DataFrame:
+    def to_pandas(self, bounds: bool = False) -> pd.DataFrame:
         """The values as a pandas frame; with `bounds`, each column is followed by its `_low` and `_high`."""
         if not bounds:
             return self.table.to_pandas()

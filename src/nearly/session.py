@@ -12,9 +12,12 @@ from nearly.answer import Answer
 from nearly.engine.catalog import Catalog
 from nearly.engine.cluster import Sites, open_cluster
 from nearly.engine.exact import DEFAULT_MEMORY_MB, Engine, Prepared
+from nearly.engine.growth import append, refresh
 from nearly.engine.layouts import Table
+from nearly.engine.preparation import prepare
 from nearly.engine.sources import register_source
 from nearly.errors import EngineError, SchemaError
+from nearly.progress_bar import ProgressBar
 
 DEFAULT_PATH = ".nearly"
 _SIZES = {"": 1 / (1 << 20), "kb": 1 / 1024, "mb": 1, "gb": 1024}
@@ -84,7 +87,32 @@ class Session:
         """Make a table known by name: Parquet files (a path, directory, glob or several), CSV or JSON by path, a Spark DataFrame or the
         name of a table in Spark's catalog. Parquet on local storage is used in place; anything else is copied once by Spark.
         """
-        return register_source(self._open.catalog, self._open.cluster.spark, name, source, key=key, clustered_by=clustered_by)
+        with ProgressBar(f"registering {name}") as bar:
+            engine = self._open
+            return register_source(engine.catalog, engine.cluster.given, name, source, key, clustered_by, bar)
+
+    def prepare(self, name: str, by: str | Sequence[str] | None = None, *, buckets: int | None = None, seed: int = 0) -> Table:
+        """Write another layout of a table with Spark: clustered by a hash of columns, or shuffled when `by` is omitted.
+
+        The new layout appears all at once when it is complete; a killed `prepare` leaves the table as it was.
+        """
+        with ProgressBar(f"preparing {name}") as bar:
+            engine = self._open
+            return prepare(engine.catalog, engine.cluster.spark, name, by, buckets, bar, seed)
+
+    def append(self, name: str, rows: Any) -> Table:
+        """Add the rows of a Spark DataFrame to every layout of a table that nearly wrote."""
+        with ProgressBar(f"appending to {name}") as bar:
+            return append(self._open.catalog, self._open.cluster.given, name, rows, bar)
+
+    def refresh(self, name: str) -> Table:
+        """Take a table's files as they are now, those that appeared since it was registered included."""
+        with ProgressBar(f"refreshing {name}") as bar:
+            return refresh(self._open.catalog, self._open.cluster.spark, name, bar)
+
+    def table(self, name: str) -> Table:
+        """What is known of a table: columns, key, layouts, rows."""
+        return self._open.catalog.table(name)
 
     def drop(self, name: str) -> None:
         """Forget a table and remove what nearly wrote for it; the user's own files stay."""

@@ -18,6 +18,7 @@ COMMANDS = ("cat", "cksum", "dirname", "grep", "rm", "sed", "sh", "sleep", "mkdi
 
 STAND_IN = """#!/bin/sh
 case "$*" in
+    *nearly.engine.java*) echo /some/java ;;
     "-c "*) exec '{real}' "$@" ;;
     *"-m venv"*)
         echo venv >>'{log}'
@@ -27,7 +28,6 @@ case "$*" in
         cp "$0" "$directory/bin/python" ;;
     *"--require-hashes"*) echo dependencies >>'{log}'; sleep 1; exit $(cat '{exit_code}') ;;
     *"--editable"*) echo project >>'{log}' ;;
-    *nearly.engine.java*) echo /some/java ;;
     *pytest*) echo "pytest $JAVA_HOME" >>'{log}' ;;
     --version) echo "Python 3.11.0" ;;
 esac

@@ -9,8 +9,10 @@ import contextlib
 import logging
 import os
 import re
+import socket
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from nearly.engine.java import ensure_java
+from nearly.engine.worker import warm
 from nearly.errors import EngineError, SchemaError
 
 logger = logging.getLogger(__name__)
@@ -50,10 +53,13 @@ class Sites:
 
 
 class Cluster:
-    """A Spark session to run jobs on, and what is known of its executors."""
+    """A Spark session to run jobs on, and what is known of its executors.
+
+    `given` is the session as it came, for reading the user's own views and frames; `spark` is the one nearly works in.
+    """
 
     def __init__(self, spark: SparkSession, *, owned: bool, sites: Sites | None = None) -> None:
-        self._given = spark
+        self.given = spark
         self._owned = owned
         self._sites = sites
         self._sites_known = threading.Event()
@@ -67,8 +73,7 @@ class Cluster:
     def sites(self) -> Sites:
         """The executors, counted by the warm-up job when they were not told."""
         self._sites_known.wait()
-        assert self._sites is not None
-        return self._sites
+        return self._sites or Sites(1, os.cpu_count() or 1)
 
     @property
     def time_zone(self) -> str:
@@ -82,8 +87,10 @@ class Cluster:
         """Stop what was started here; a session that was handed in goes on."""
         with contextlib.suppress(RuntimeError):
             self._warm_up.join(timeout=30)
+        if is_connect(self.spark):
+            self.spark.stop()
         if self._owned:
-            _release(self._given)
+            _release(self.given)
 
     def _start_workers(self) -> None:
         """Start Python workers and load the native engine into them before the first query; count executors on the way."""
@@ -94,7 +101,7 @@ class Cluster:
             logger.info("warm-up failed: %s", trouble)
             probed = None
         if self._sites is None:
-            self._sites = guess or probed or Sites(1, os.cpu_count() or 1)
+            self._sites = guess or probed
         self._sites_known.set()
 
 
@@ -173,6 +180,11 @@ def _started(start: Any, what: str) -> SparkSession:
     return session
 
 
+def is_connect(spark: SparkSession) -> bool:
+    """Whether this is a Connect session: stopping it ends the session alone, where a classic one would end all of Spark."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
 def child_session(spark: SparkSession) -> SparkSession:
     """A session with the same settings whose views and settings are its own."""
     child: SparkSession = spark.newSession()
@@ -204,12 +216,7 @@ def probe(spark: SparkSession, cores: int) -> Sites:
 
 
 def _where_am_i(batches: Any) -> Any:
-    import socket
-    import time
-
-    import nearly.engine.worker as worker
-
-    worker.warm()
+    warm()
     for _ in batches:
         time.sleep(0.02)
         place = f"{socket.gethostname()}/{os.getppid()}"

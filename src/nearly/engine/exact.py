@@ -12,6 +12,7 @@ from sqlglot import exp
 from nearly.engine.catalog import Catalog
 from nearly.engine.cluster import Cluster
 from nearly.engine.clustering import RANGE
+from nearly.engine.explain_stages import explain_stages
 from nearly.engine.kernel import finished
 from nearly.engine.native_kernel import NativeFailure, NativeKernel
 from nearly.engine.reading import NativeReader, SparkReader
@@ -19,9 +20,9 @@ from nearly.engine.spark_kernel import SparkKernel
 from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, Unsupported, unknown
 from nearly.plan.bind_query import bind
 from nearly.plan.explain import explain
-from nearly.plan.nodes import Plan, Query
+from nearly.plan.nodes import Query
 from nearly.plan.parse import parse_query
-from nearly.plan.schema import SchemaColumn, TableSchema
+from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
 from nearly.rewrite.passes import rewrite
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,8 @@ class Engine:
         """Run a prepared query to its end."""
         started = time.perf_counter()
         for name in prepared.tables:
-            self.catalog.table(name).base.verify()
+            for layout in self.catalog.table(name).layouts:
+                layout.verify()
         checked = time.perf_counter()
         table, source = self._run(prepared)
         ended = time.perf_counter()
@@ -86,8 +88,10 @@ class Engine:
     def explain(self, prepared: Prepared) -> str:
         """What is computed where, by which kernel, and why."""
         lines = [f"kernel: {prepared.kernel}", f"why: {prepared.reason}"]
-        if prepared.query is not None:
-            lines += ["plan:", explain(prepared.query.plan, self._note)]
+        if prepared.query is not None and prepared.kernel == "native":
+            lines.append(explain_stages(self.native.stages(prepared.query.plan), self.cluster.sites, self._schema))
+        elif prepared.query is not None:
+            lines += ["plan:", explain(prepared.query.plan)]
         return "\n".join(lines)
 
     def _run(self, prepared: Prepared) -> tuple[pa.Table, str]:
@@ -125,7 +129,12 @@ class Engine:
         columns = tuple(SchemaColumn(column.name, column.type, column.nullable) for column in table.columns)
         clustering = table.base.clustering
         ranges_of = clustering.columns[0] if clustering is not None and clustering.kind == RANGE else None
-        return TableSchema(table.name, columns, table.key, table.rows, len(table.base.blocks), ranges_of)
+        hashed = tuple(
+            HashedLayout(layout.name, layout.clustering.columns, layout.clustering.buckets)
+            for layout in table.layouts
+            if layout.clustering is not None and layout.clustering.buckets is not None
+        )
+        return TableSchema(table.name, columns, table.key, table.rows, len(table.base.blocks), ranges_of, hashed)
 
     def _named(self, query: Query, text: str, tables: frozenset[str]) -> Query:
         """Names of expressions without alias are Spark's to choose; its types must be ours."""
@@ -156,6 +165,3 @@ class Engine:
         if refusal is not None:
             return self._as_text(text, tables, refusal, kernel)
         return Prepared(text, tables, query, "native", "every function and type is in the verified set")
-
-    def _note(self, node: Plan) -> str:
-        return ""

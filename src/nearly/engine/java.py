@@ -122,7 +122,3 @@ def _write_script(path: Path, text: str) -> bool:
     except OSError:
         return False
     return True
-
-
-if __name__ == "__main__":
-    print(ensure_java())  # noqa: T201

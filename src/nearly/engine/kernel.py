@@ -7,7 +7,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from nearly.plan.nodes import Plan, Query
-from nearly.plan.types import to_arrow
+from nearly.plan.types import is_simple, to_arrow
 
 
 class Kernel(Protocol):
@@ -26,7 +26,10 @@ class Kernel(Protocol):
 
 def finished(table: pa.Table, query: Query) -> pa.Table:
     """The result under the user's names, with exactly the types Spark gives it."""
-    fields = [pa.field(name, to_arrow(type_)) for name, type_ in zip(query.names, query.types, strict=True)]
+    fields = [
+        pa.field(name, to_arrow(type_) if is_simple(type_) else column.type)
+        for name, type_, column in zip(query.names, query.types, table.columns, strict=True)
+    ]
     columns = [column if column.type == field.type else column.cast(field.type) for column, field in
                zip(table.columns, fields, strict=True)]  # fmt: skip
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))

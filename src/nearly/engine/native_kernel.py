@@ -7,11 +7,13 @@ way it is one Spark job, and Spark does the moving.
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
@@ -35,6 +37,10 @@ from nearly.rewrite.prune import prune
 logger = logging.getLogger(__name__)
 
 
+STATIC_ROWS = 100_000
+"""A table up to this size is loaded into a worker once and kept there."""
+
+
 class NativeFailure(Exception):
     """The native engine stopped with an error; whether it is the query's fault is for Spark to say."""
 
@@ -49,6 +55,7 @@ class NativeKernel:
     reader: NativeReader
     memory_mb: int
     name: str = "native"
+    local: Native = field(default_factory=Native)
 
     def refusal(self, plan: Plan) -> str | None:
         if not self.cluster.ansi:
@@ -58,7 +65,7 @@ class NativeKernel:
                 if not is_simple(column.type):
                     return f"column {column.name.rsplit('_', 1)[0]!r} has type {column.type}"
         try:
-            self._sql(plan, {})
+            self._sql(plan, {}, {})
         except Unsupported as reason:
             return str(reason)
         return None
@@ -76,11 +83,13 @@ class NativeKernel:
         given = self._collect(tail.inputs)
         if isinstance(tail.plan, Input):
             return given[tail.plan.source]
-        sql = self._sql(tail.plan, {})
+        sql = self._sql(tail.plan, {}, {})
         logger.debug("tail: %s", sql)
-        local = Native()
-        local.configure(self._settings(self.cluster.sites))
-        return local.run(sql, (), given)
+        self.local.configure(self._settings(self.cluster.sites))
+        try:
+            return self.local.run(sql, (), given)
+        except duckdb.Error as trouble:
+            raise NativeFailure(f"{type(trouble).__name__}: {trouble}") from trouble
 
     def _collect(self, stages: tuple[Stage, ...]) -> dict[str, pa.Table]:
         """Run the stages in one Spark job and take what the last of them send."""
@@ -110,17 +119,20 @@ class NativeKernel:
         views = tuple(
             tuple((names[scan], shares.view(scan, table, site)) for scan, table in tables) for site in range(stage.width)
         )
-        sql = self._sql(stage.plan, names)
+        statics: dict[str, str] = {}
+        sql = self._sql(stage.plan, names, statics)
         keys = tuple(key.name for key in stage.exchange.keys) if slots > 1 else ()
         if keys:
             sql = _with_slot(sql, keys, slots)
         logger.debug("%s on %d site(s): %s", stage.name, stage.width, sql)
-        return Fragment(sql, views, Output(stage.name, slots, keys), self._settings(self.cluster.sites))
+        return Fragment(sql, tuple(statics.items()), views, Output(stage.name, slots, keys), self._settings(self.cluster.sites))
 
     def _settings(self, sites: Sites) -> Settings:
         return Settings(sites.cores, self.memory_mb, self.cluster.time_zone)
 
-    def _sql(self, plan: Plan, names: dict[Scan, str]) -> str:
+    def _sql(self, plan: Plan, names: dict[Scan, str], statics: dict[str, str]) -> str:
+        """The fragment's SQL; a table in `names` is read by that name, small tables are added to `statics`."""
+
         def source(leaf: Scan | Input) -> exp.Expression:
             if isinstance(leaf, Input):
                 return exp.Table(this=exp.to_identifier(leaf.source, quoted=True))
@@ -129,6 +141,11 @@ class NativeKernel:
             table = self.catalog.table(leaf.table)
             columns = [field.source for field in leaf.fields]
             query = self.reader.query(table, table.base, columns, table.base.manifest.paths)
+            if table.rows <= STATIC_ROWS:
+                body = query.sql(dialect="duckdb")
+                name = f"static_{table.name}_{hashlib.sha256(f'{table.version} {body}'.encode()).hexdigest()[:12]}"
+                statics[name] = body
+                return exp.Table(this=exp.to_identifier(name, quoted=True))
             return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("stored")))
 
         return render(plan, NATIVE, source)

@@ -46,6 +46,7 @@ class NativeReader:
         return counts if counts is not None else (0, 0)
 
     def _hive(self, table: Table, layout: Layout) -> dict[str, DataType]:
+        """The table's partition columns, when the layout keeps them in directories."""
         names = {value.column for block in layout.blocks[:1] for value in block.partition}
         return {column.name: column.type for column in table.columns if column.name in names}
 
@@ -61,9 +62,9 @@ class NativeReader:
         return self._found[known]
 
 
-def read_parquet(paths: Sequence[str], hive: dict[str, DataType], row_numbers: bool = False) -> exp.Expression:
+def read_parquet(paths: Sequence[str], hive: dict[str, DataType], row_numbers: bool = False) -> exp.Expr:
     """`read_parquet([...])`; the values of partition directories get the types the table has."""
-    arguments: list[exp.Expression] = [exp.Array(expressions=[exp.Literal.string(_literal_path(path)) for path in paths])]
+    arguments: list[exp.Expr] = [exp.Array(expressions=[exp.Literal.string(_literal_path(path)) for path in paths])]
     if hive:
         types = [
             exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string(str(native.type_sql(type_).sql("duckdb"))))
@@ -80,7 +81,7 @@ def _literal_path(path: str) -> str:
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)
 
 
-def _converted(wanted: DataType, found: str, name: str) -> exp.Expression:
+def _converted(wanted: DataType, found: str, name: str) -> exp.Expr:
     column = exp.column(name, quoted=True)
     if not is_simple(wanted):
         raise Unsupported(f"column {name!r} has type {wanted}, which the native kernel does not read")

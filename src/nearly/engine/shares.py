@@ -6,13 +6,15 @@ Law: the shares of all sites together are the table, and no row is in two of the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from sqlglot import exp
 
 from nearly.engine.blocks import Block, Part
-from nearly.engine.layouts import Table
+from nearly.engine.layouts import Layout, Table
 from nearly.engine.reading import NativeReader
+from nearly.errors import EngineError
 from nearly.plan.dialects import native
 from nearly.plan.expressions import Literal
 from nearly.plan.nodes import Scan
@@ -27,6 +29,9 @@ class Shares:
         self._reader = reader
         self._sites = sites
         ranged = [table for scan, table in tables if scan.share == "range"]
+        counts = [layout.clustering.buckets for layout in (table.layout(scan.layout) for scan, table in tables if scan.share == "buckets")
+                  if layout.clustering is not None and layout.clustering.buckets is not None]  # fmt: skip
+        self._coarsest = min(counts, default=1)
         self._cuts = range_cuts(max(ranged, key=lambda table: table.rows), sites) if ranged else []
 
     def view(self, scan: Scan, table: Table, site: int) -> str:
@@ -34,11 +39,16 @@ class Shares:
         columns = [field.source for field in scan.fields]
         if scan.share == "range":
             return str(self._range(table, columns, site).sql(dialect="duckdb"))
-        return str(self._blocks(table, columns, site).sql(dialect="duckdb"))
+        layout = table.layout(scan.layout)
+        blocks = self._bucket_share(layout, site) if scan.share == "buckets" else block_share(layout.blocks, self._sites, site)
+        return str(self._blocks(table, layout, columns, blocks).sql(dialect="duckdb"))
 
-    def _range(self, table: Table, columns: list[str], site: int) -> exp.Expression:
-        assert table.base.clustering is not None
-        name = table.base.clustering.columns[0]
+    def _bucket_share(self, layout: Layout, site: int) -> list[Block]:
+        """The blocks of a site's buckets; layouts of more buckets are folded to the fewest of the stage."""
+        return [block for block in layout.blocks if (block.bucket or 0) % self._coarsest % self._sites == site]
+
+    def _range(self, table: Table, columns: list[str], site: int) -> exp.Expr:
+        name = _ranged_column(table)
         low = self._cuts[site - 1] if 0 < site <= len(self._cuts) else None
         high = self._cuts[site] if site < len(self._cuts) else None
         blocks = [block for block in table.base.blocks if _may_hold(block, name, low, high)]
@@ -48,23 +58,20 @@ class Shares:
         query = self._reader.query(table, table.base, columns, paths)
         return query.where(_within(table, name, low, high), copy=False) if low is not None or high is not None else query
 
-    def _nothing(self, table: Table, columns: list[str]) -> exp.Expression:
+    def _nothing(self, table: Table, columns: list[str]) -> exp.Expr:
         query = self._reader.query(table, table.base, columns, table.base.manifest.paths[:1])
         return query.where(exp.Boolean(this=False), copy=False)
 
-    def _blocks(self, table: Table, columns: list[str], site: int) -> exp.Expression:
-        runs = _runs(block_share(table.base.blocks, self._sites, site))
+    def _blocks(self, table: Table, layout: Layout, columns: list[str], blocks: list[Block]) -> exp.Expr:
+        runs = _runs(blocks)
         if not runs:
             return self._nothing(table, columns)
         whole = [run.path for run in runs if run.whole]
-        queries: list[exp.Expression] = [self._reader.query(table, table.base, columns, whole)] if whole else []
+        queries: list[exp.Expr] = [self._reader.query(table, layout, columns, whole)] if whole else []
         for run in (run for run in runs if not run.whole):
-            query = self._reader.query(table, table.base, columns, [run.path], row_numbers=True)
-            queries.append(query.where(_row_range(run), copy=False))
-        union = queries[0]
-        for query in queries[1:]:
-            union = exp.Union(this=union, expression=query, distinct=False)
-        return union
+            part = self._reader.query(table, layout, columns, [run.path], row_numbers=True)
+            queries.append(part.where(_row_range(run), copy=False))
+        return reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), queries)
 
 
 def block_share(blocks: Sequence[Block], sites: int, site: int) -> list[Block]:
@@ -80,8 +87,7 @@ def block_share(blocks: Sequence[Block], sites: int, site: int) -> list[Block]:
 
 def range_cuts(table: Table, sites: int) -> list[Any]:
     """Values that cut the clustering column's range into parts of about equal row counts."""
-    assert table.base.clustering is not None
-    name = table.base.clustering.columns[0]
+    name = _ranged_column(table)
     cuts: list[Any] = []
     seen, total = 0, table.rows
     for block in table.base.blocks:
@@ -91,6 +97,12 @@ def range_cuts(table: Table, sites: int) -> list[Any]:
             cuts.append(statistics.low)
         seen += block.rows
     return cuts
+
+
+def _ranged_column(table: Table) -> str:
+    if table.base.clustering is None:
+        raise EngineError(f"table {table.name!r} is not clustered, so it has no ranges to share")
+    return table.base.clustering.columns[0]
 
 
 def _may_hold(block: Block, name: str, low: Any, high: Any) -> bool:
@@ -103,10 +115,10 @@ def _may_hold(block: Block, name: str, low: Any, high: Any) -> bool:
     return (low is None or statistics.high >= low) and (high is None or statistics.low < high)
 
 
-def _within(table: Table, name: str, low: Any, high: Any) -> exp.Expression:
+def _within(table: Table, name: str, low: Any, high: Any) -> exp.Expr:
     type_ = table.column(name).type
     column = exp.column(name, quoted=True)
-    tests: list[exp.Expression] = []
+    tests: list[exp.Expr] = []
     if low is not None:
         tests.append(exp.GTE(this=column.copy(), expression=native.expression(Literal(type_, low))))
     if high is not None:
@@ -128,7 +140,7 @@ def _runs(blocks: Sequence[Block]) -> list[Part]:
     return runs
 
 
-def _row_range(run: Part) -> exp.Expression:
+def _row_range(run: Part) -> exp.Expr:
     column = exp.column(ROW_NUMBER)
     return exp.and_(
         exp.GTE(this=column.copy(), expression=exp.Literal.number(run.first_row)),

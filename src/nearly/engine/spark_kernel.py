@@ -6,16 +6,16 @@ import logging
 from dataclasses import dataclass
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from sqlglot import exp
 
 from nearly.engine.catalog import Catalog
 from nearly.engine.cluster import Cluster
 from nearly.engine.reading import SparkReader
-from nearly.errors import EngineError, SchemaError
+from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan.nodes import Input, Plan, Scan
 from nearly.plan.render import SPARK, render
-from nearly.errors import Unsupported
 from nearly.plan.types import DataType, from_name
 
 logger = logging.getLogger(__name__)
@@ -74,10 +74,14 @@ class SparkKernel:
             return self.cluster.spark.sql(sql).toArrow()
         except AnalysisException as trouble:
             raise SchemaError(f"Spark refuses the query: {_message(trouble)}") from trouble
-        except PySparkException as trouble:
+        except (PySparkException, Py4JError) as trouble:
             raise EngineError(f"Spark failed: {_message(trouble)}") from trouble
 
 
-def _message(trouble: PySparkException) -> str:
+def _message(trouble: Exception) -> str:
     """Spark's own sentence, without the plan and the stack trace behind it."""
-    return str(trouble).split("\n\nJVM stacktrace")[0].split("; line")[0].strip()
+    text = str(trouble)
+    causes = [line.removeprefix("Caused by: ") for line in text.splitlines() if line.startswith("Caused by: ")]
+    if isinstance(trouble, Py4JError) and causes:
+        return causes[-1].strip()
+    return text.split("\n\nJVM stacktrace", maxsplit=1)[0].split("; line", maxsplit=1)[0].strip()

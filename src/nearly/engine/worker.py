@@ -10,15 +10,21 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 PAYLOAD_SCHEMA = "source string, slot int, payload binary"
 ERROR = "error"
 """The source of a row whose payload is the text of a failure: raised in the driver, not retried by Spark."""
 
 CHUNK_BYTES = 16 << 20
+MOST_STATICS = 64
+"""Tables kept in a worker's memory; a query has fewer small tables than this."""
+
 SLOT = "_slot"
 """The last column of a result that is split by a hash: the slot of each row."""
 
@@ -43,9 +49,14 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """SQL over named inputs; `views` are the task's own tables, one list for each slot."""
+    """SQL over named inputs.
+
+    `statics` are small tables that the worker loads once and keeps; their names say which content they have. `views` are the task's
+    own tables, one list for each slot.
+    """
 
     sql: str
+    statics: tuple[tuple[str, str], ...]
     views: tuple[tuple[tuple[str, str], ...], ...]
     output: Output
     settings: Settings
@@ -58,6 +69,7 @@ class Native:
         self.connection = duckdb.connect()
         self.connection.execute(f"SET temp_directory = '{tempfile.gettempdir()}/nearly-spill'")
         self._settings: Settings | None = None
+        self._statics: dict[str, None] = {}
 
     def configure(self, settings: Settings) -> None:
         if settings == self._settings:
@@ -66,6 +78,18 @@ class Native:
         self.connection.execute(f"SET memory_limit = '{settings.memory_mb}MB'")
         self.connection.execute(f"SET TimeZone = '{settings.time_zone}'")
         self._settings = settings
+
+    def load(self, statics: Iterable[tuple[str, str]]) -> None:
+        """Have these tables in memory; the least recently used ones make room."""
+        for name, body in statics:
+            if name not in self._statics:
+                self.connection.execute(f'CREATE TABLE "{name}" AS {body}')
+            self._statics.pop(name, None)
+            self._statics[name] = None
+        while len(self._statics) > MOST_STATICS:
+            oldest = next(iter(self._statics))
+            self.connection.execute(f'DROP TABLE "{oldest}"')
+            del self._statics[oldest]
 
     def run(self, sql: str, views: Iterable[tuple[str, str]], inputs: dict[str, pa.Table]) -> pa.Table:
         """The result of a query over views and Arrow inputs that exist only while it runs."""
@@ -80,15 +104,10 @@ class Native:
             cursor.close()
 
 
-_native: Native | None = None
-
-
+@cache
 def native() -> Native:
     """This process's engine."""
-    global _native
-    if _native is None:
-        _native = Native()
-    return _native
+    return Native()
 
 
 def warm() -> None:
@@ -107,22 +126,22 @@ class StageTask:
         for slot, inputs in self._slots(batches):
             yield from self._run(slot, inputs)
 
-    def _slots(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, dict[str, pa.Table]]]:
+    def _slots(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, dict[str, list[Any]]]]:
         """The slots this task serves, with what other stages sent to each."""
         if not self.reads_payloads:
             for batch in batches:
                 for slot in batch.column(0).to_pylist():
                     yield slot, {}
             return
-        received: dict[int, dict[str, list[pa.Table]]] = {}
+        received: dict[int, dict[str, list[Any]]] = {}
         for batch in batches:
             for row in batch.to_pylist():
                 tables = received.setdefault(row["slot"], {}).setdefault(row["source"], [])
                 tables.append(decode(row["payload"]) if row["source"] != ERROR else row["payload"])
         for slot, sources in received.items():
-            yield slot, {name: tables for name, tables in sources.items()}  # type: ignore[misc]
+            yield slot, sources
 
-    def _run(self, slot: int, received: dict[str, list[pa.Table]]) -> Iterator[pa.RecordBatch]:
+    def _run(self, slot: int, received: dict[str, list[Any]]) -> Iterator[pa.RecordBatch]:
         if ERROR in received:
             for payload in received[ERROR]:
                 yield _row(ERROR, slot, payload)
@@ -131,6 +150,7 @@ class StageTask:
         try:
             engine = native()
             engine.configure(fragment.settings)
+            engine.load(fragment.statics)
             inputs = {name: pa.concat_tables(tables) for name, tables in received.items()}
             table = engine.run(fragment.sql, fragment.views[slot], inputs)
         except duckdb.Error as trouble:
@@ -150,7 +170,7 @@ def send(table: pa.Table, output: Output) -> Iterator[pa.RecordBatch]:
     slots = table.column(table.num_columns - 1)
     rows = table.drop_columns([table.column_names[-1]])
     for slot in range(output.slots):
-        for chunk in _chunks(rows.filter(pa.compute.equal(slots, slot))):
+        for chunk in _chunks(rows.filter(pc.equal(slots, slot))):
             yield _row(output.name, slot, encode(chunk))
 
 

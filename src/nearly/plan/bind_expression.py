@@ -62,10 +62,10 @@ class ExpressionBinder:
         raise Unsupported(f"{node.key} ({node.sql(dialect='spark')[:80]}) is not in nearly's plan algebra")
 
     def boolean(self, node: exp.Expression) -> Expression:
-        """A predicate; an untyped NULL counts as one."""
+        """A predicate; whether an untyped NULL may be one depends on the clause and is left to Spark."""
         bound = self(node)
         if bound.type == NULL:
-            return Literal(BOOLEAN, None)
+            raise Unsupported("a condition that is NULL without a type")
         if bound.type != BOOLEAN:
             raise SchemaError(f"a condition must be boolean, {node.sql(dialect='spark')[:80]} is {bound.type}")
         return bound
@@ -195,10 +195,11 @@ class ExpressionBinder:
 
     def trim(self, node: exp.Trim) -> Expression:
         _only(node, "this", "expression", "position")
-        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get((node.args.get("position") or "").upper(), "trim")
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get((node.args.get("position") or "").upper(), "btrim")
         if node.args.get("expression") is None:
             return functions.call(name, [self(node.this)])
-        return functions.call(name, [self(node.this), self(node.expression)])
+        text, characters = self(node.this), self(node.expression)
+        return functions.call(name, [text, characters] if name == "btrim" else [characters, text])
 
     def escape(self, node: exp.Escape) -> Expression:
         if BINARY.get(type(node.this)) not in ("like", "ilike"):
@@ -221,7 +222,10 @@ class ExpressionBinder:
             raise SchemaError(f"{name}() needs an OVER clause")
         return functions.call(name, [self(each) for each in node.expressions])
 
-    def aggregate(self, node: exp.Anonymous, where: exp.Expression | None = None) -> AggregateCall:
+    def aggregate(
+        self, node: exp.Anonymous, where: exp.Expression | None = None, over_window: bool = False
+    ) -> AggregateCall:
+        """An aggregate call; only one over a window may have aggregates inside, those of the grouping below it."""
         arguments, distinct = node.expressions, False
         if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
             _only(arguments[0], "expressions")
@@ -231,15 +235,15 @@ class ExpressionBinder:
         condition = None if where is None else self.boolean(where)
         bound = [self(each) for each in arguments]
         for each in bound:
-            if any(isinstance(inner, AggregateCall) for inner in _walk_outside_windows(each)):
+            if not over_window and any(isinstance(inner, AggregateCall) for inner in _walk_outside_windows(each)):
                 raise SchemaError(f"aggregate inside aggregate: {node.sql(dialect='spark')[:80]}")
         return functions.aggregate(str(node.this).lower(), bound, distinct=distinct, where=condition)
 
-    def filtered(self, node: exp.Filter) -> Expression:
+    def filtered(self, node: exp.Filter, over_window: bool = False) -> Expression:
         _only(node, "this", "expression")
         if not isinstance(node.this, exp.Anonymous) or not functions.is_aggregate(str(node.this.this).lower()):
             raise SchemaError(f"FILTER needs an aggregate: {node.sql(dialect='spark')[:80]}")
-        return self.aggregate(node.this, node.expression.this)
+        return self.aggregate(node.this, node.expression.this, over_window)
 
     def window(self, node: exp.Window) -> Expression:
         _only(node, "this", "partition_by", "order", "spec", "alias", "over")
@@ -248,26 +252,29 @@ class ExpressionBinder:
         partition = tuple(self(each) for each in spec.args.get("partition_by") or ())
         order_node = spec.args.get("order")
         order = tuple(self.sort_key(each) for each in order_node.expressions) if order_node else ()
+        if not order and not isinstance(call, AggregateCall):
+            raise Unsupported("a ranking or offset function over a window without ORDER BY")
         return WindowCall(call.type, call, partition, order, _frame(spec.args.get("spec")))
 
     def _window_spec(self, node: exp.Window) -> exp.Window:
         name = node.alias
         if not name:
             return node
+        _only(node, "this", "alias", "over")
         if name.lower() not in self.windows:
             raise UnknownName(f"unknown window {name!r}; define it with WINDOW {name} AS (...)")
         return self.windows[name.lower()]
 
     def _window_function(self, node: exp.Expression) -> Expression:
         if isinstance(node, exp.Filter):
-            return self.filtered(node)
+            return self.filtered(node, over_window=True)
         if not isinstance(node, exp.Anonymous):
             raise Unsupported(f"{node.key} over a window")
         name = str(node.this).lower()
         if functions.is_window(name):
             return functions.window(name, [self(each) for each in node.expressions])
         if functions.is_aggregate(name):
-            return self.aggregate(node)
+            return self.aggregate(node, over_window=True)
         raise Unsupported(f"function {name!r} over a window")
 
 
@@ -339,6 +346,10 @@ def _alias(binder: ExpressionBinder, node: exp.Alias) -> Expression:
     return binder(node.this)
 
 
+def _raw_string(binder: ExpressionBinder, node: exp.RawString) -> Expression:
+    return Literal(STRING, str(node.this))
+
+
 def _adjacent(binder: ExpressionBinder, node: exp.Concat) -> Expression:
     return functions.call("concat", [binder(each) for each in node.expressions])
 
@@ -351,6 +362,7 @@ HANDLERS: dict[type[exp.Expression], Callable[[ExpressionBinder, exp.Expression]
     exp.Paren: _paren,
     exp.Alias: _alias,
     exp.Concat: _adjacent,
+    exp.RawString: _raw_string,
     exp.Case: ExpressionBinder.case,
     exp.Cast: ExpressionBinder.cast,
     exp.TryCast: ExpressionBinder.cast,

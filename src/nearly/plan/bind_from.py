@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -19,11 +19,10 @@ from nearly.plan.types import NULL, DataType, common_type
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A plan with the names its columns have for whoever selects from it."""
+    """A plan with the names its columns have for whoever selects from it; None where only Spark knows the name."""
 
     plan: Plan
-    names: tuple[str, ...]
-    unnamed: bool = False
+    names: tuple[str | None, ...]
 
 
 Environment = dict[str, Named]
@@ -48,15 +47,15 @@ class FromBinder:
         source = select.args.get("from_")
         if source is None:
             return NO_ROWS_NEEDED, Scope([], self.outer)
-        plan, visible = self.relation(source.this)
-        for join in select.args.get("joins") or ():
-            plan, visible = self.join(plan, visible, join)
+        plan, visible = self._joins(*self.relation(source.this), select)
         return plan, Scope(visible, self.outer)
 
     def relation(self, node: exp.Expression) -> tuple[Plan, list[Visible]]:
         match node:
             case exp.Table():
                 named, alias = self.table(node), node.alias or node.name
+            case exp.Subquery(this=exp.Table()):
+                return self._parenthesised(node)
             case exp.Subquery():
                 _only(node, "this", "alias", "joins")
                 named, alias = self.bind_query(node.unnest(), self.outer), node.alias or None
@@ -64,8 +63,14 @@ class FromBinder:
                 named, alias = self.values(node), node.alias or None
             case _:
                 raise Unsupported(f"{node.key} in FROM")
-        visible = _visible(named, alias, node)
-        plan = named.plan
+        return self._joins(named.plan, _visible(named, alias, node), node)
+
+    def _parenthesised(self, node: exp.Subquery) -> tuple[Plan, list[Visible]]:
+        """`(a JOIN b ON ...)`: the tables inside keep their names."""
+        _only(node, "this", "joins")
+        return self._joins(*self.relation(node.this), node)
+
+    def _joins(self, plan: Plan, visible: list[Visible], node: exp.Expression) -> tuple[Plan, list[Visible]]:
         for join in node.args.get("joins") or ():
             plan, visible = self.join(plan, visible, join)
         return plan, visible
@@ -127,7 +132,7 @@ class FromBinder:
         lowered = {name.lower() for name in names}
         merged = [Visible(None, name, _merged(kind, *pair)) for name, pair in zip(names, pairs, strict=True)]
         rest = [
-            replace(each, qualified_only=True) if each.name.lower() in lowered and not each.qualified_only else each
+            replace(each, qualified_only=True) if (each.name or "").lower() in lowered and not each.qualified_only else each
             for each in (*seen, *added)
         ]
         return plan, [*merged, *rest]
@@ -138,7 +143,7 @@ def _visible(named: Named, alias: str | None, node: exp.Expression) -> list[Visi
     columns = [identifier.name for identifier in (given.columns if given is not None else ())]
     if columns and len(columns) != len(named.names):
         raise SchemaError(f"alias {alias!r} names {len(columns)} columns, the relation has {len(named.names)}")
-    names = columns or named.names
+    names: Sequence[str | None] = columns or named.names
     return [Visible(alias, name, column) for name, column in zip(names, named.plan.columns, strict=True)]
 
 
@@ -155,8 +160,10 @@ def _kind(node: exp.Join) -> str:
 
 def _using(node: exp.Join, seen: list[Visible], added: list[Visible]) -> list[str] | None:
     if node.method == "NATURAL":
-        right = {each.name.lower() for each in added}
-        return [each.name for each in seen if each.name.lower() in right and not each.qualified_only]
+        if any(each.name is None for each in (*seen, *added)):
+            raise Unsupported("a natural join with a column that has no alias")
+        right = {each.name.lower() for each in added if each.name and not each.qualified_only}
+        return [each.name for each in seen if each.name and each.name.lower() in right and not each.qualified_only]
     using = node.args.get("using")
     return [identifier.name for identifier in using] if using else None
 

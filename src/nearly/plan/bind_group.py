@@ -39,12 +39,16 @@ class Grouping:
     keys: tuple[Expression, ...]
     sets: Sets | None
     grouping_id: Column | None
+    mixed: bool = False
+    """Plain keys stand beside ROLLUP and the like: the syntax tree has lost their order, which `grouping_id` shows."""
 
     def marker(self, name: str, arguments: list[Expression]) -> Expression:
         """`grouping(key)` and `grouping_id(keys...)` from the id column."""
         if self.grouping_id is None:
             raise SchemaError(f"{name}() needs GROUPING SETS, ROLLUP or CUBE")
         if name == "grouping_id":
+            if self.mixed:
+                raise Unsupported("grouping_id() where plain keys stand beside ROLLUP, CUBE or GROUPING SETS")
             if arguments and tuple(arguments) != self.keys:
                 raise SchemaError("grouping_id() takes no columns, or all grouping columns in their order")
             return self.grouping_id
@@ -70,16 +74,24 @@ def bind_grouping(node: exp.Group | None, bind: BindKey, everything: Iterable[Ex
         raise Unsupported(f"{len(sets)} grouping sets, at most {MAX_SETS} are planned")
     if len(set(sets)) < len(sets):
         raise Unsupported("repeated grouping sets")
-    return Grouping(tuple(keys), sets, Column(LONG, fresh("grouping_id")))
+    return Grouping(tuple(keys), sets, Column(LONG, fresh("grouping_id")), mixed=len(parts) > 1)
 
 
 def _parts(node: exp.Group) -> list[exp.Expression]:
-    parts = list(node.expressions)
-    for name in ("rollup", "cube", "grouping_sets"):
-        parts += node.args.get(name) or []
+    plain = list(node.expressions)
+    special = [part for name in ("rollup", "cube", "grouping_sets") for part in node.args.get(name) or ()]
     if node.args.get("totals"):
         raise Unsupported("GROUP BY ... WITH TOTALS")
-    return parts
+    if any(not part.expressions for part in special):
+        return [_trailing(special, plain)]
+    return [*plain, *special]
+
+
+def _trailing(special: list[exp.Expression], plain: list[exp.Expression]) -> exp.Expression:
+    """`GROUP BY a, b WITH ROLLUP` is `GROUP BY ROLLUP (a, b)`."""
+    if len(special) > 1 or not isinstance(special[0], exp.Rollup | exp.Cube):
+        raise Unsupported("GROUP BY with WITH ROLLUP or WITH CUBE beside other grouping sets")
+    return type(special[0])(expressions=plain)
 
 
 def _sets_of(part: exp.Expression, bind: BindKey, keys: list[Expression]) -> list[tuple[int, ...]]:

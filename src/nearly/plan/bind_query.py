@@ -22,7 +22,8 @@ _SET_KINDS = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "excep
 def bind(tree: exp.Expression, find_table: FindTable) -> Query:
     """The plan of a parsed query over the tables that `find_table` knows."""
     named = QueryBinder(find_table, FreshNames(), {}).query(tree, None)
-    return Query(named.plan, named.names, named.unnamed)
+    names = tuple(name or column.name for name, column in zip(named.names, named.plan.columns, strict=True))
+    return Query(named.plan, names, unnamed=None in named.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class QueryBinder:
             if columns and len(columns) != len(named.names):
                 raise SchemaError(f"{common.alias!r} names {len(columns)} columns, its query has {len(named.names)}")
             if columns:
-                named = replace(named, names=tuple(columns), unnamed=False)
+                named = replace(named, names=tuple(columns))
             binder = replace(binder, environment={**binder.environment, common.alias.lower(): named})
         return binder
 
@@ -86,10 +87,10 @@ class QueryBinder:
             raise SchemaError(f"{kind.upper()} of {len(left.names)} and {len(right.names)} columns")
         pairs = zip(left.plan.columns, right.plan.columns, strict=True)
         types = [_common(f"column {place + 1} of {kind.upper()}", [a.type, b.type]) for place, (a, b) in enumerate(pairs)]
-        given = tuple(Column(type_, self.fresh(name)) for type_, name in zip(types, left.names, strict=True))
+        given = tuple(Column(type_, self.fresh(name or "value")) for type_, name in zip(types, left.names, strict=True))
         sides = [self._cast_to(side.plan, given) for side in (left, right)]
         plan = SetOperation(sides[0], sides[1], kind, not node.args.get("distinct"), given)
-        return Named(plan, left.names, left.unnamed)
+        return Named(plan, left.names)
 
     def _cast_to(self, plan: Plan, target: tuple[Column, ...]) -> Plan:
         if all(a.type == b.type for a, b in zip(plan.columns, target, strict=True)):

@@ -14,6 +14,7 @@ from nearly.plan.bind_group import Grouped, Grouping, bind_grouping
 from nearly.plan.expressions import (
     Expression,
     SortKey,
+    Subquery,
     WindowCall,
     has_aggregate,
     map_children,
@@ -67,6 +68,8 @@ class SelectBinder:
             grouped = Grouped.over(plan, grouping, self.fresh)
             above = grouped.above
             items = [replace(item, expression=above(item.expression)) for item in items]
+            for item in items:
+                _refuse_correlated(item.expression, "the select list of a grouped query")
             order = [replace(key, expression=above(key.expression)) for key in order]
             having, qualify = (each and above(each) for each in (having, qualify))
             plan = grouped.plan(plan)
@@ -77,6 +80,7 @@ class SelectBinder:
         self, node: exp.Select, plan: Plan, items: list[Item], order: list[SortKey], qualify: Expression | None
     ) -> Named:
         windows = _Windows(self.fresh)
+        _refuse_hidden_order(order, items)
         items = [replace(item, expression=windows.out(item.expression)) for item in items]
         order = [replace(key, expression=windows.out(key.expression)) for key in order]
         qualify = qualify and windows.out(qualify)
@@ -84,8 +88,7 @@ class SelectBinder:
         plan = plan if qualify is None else Filter(plan, qualify)
         outputs = tuple(self._output(item) for item in items)
         plan = self._project(node, plan, outputs, order)
-        names = tuple(item.name if item.name is not None else output.name for item, output in zip(items, outputs, strict=True))
-        return Named(plan, names, any(item.name is None for item in items))
+        return Named(plan, tuple(item.name for item in items))
 
     def _project(self, node: exp.Select, plan: Plan, outputs: tuple[Output, ...], order: list[SortKey]) -> Plan:
         """Select items, DISTINCT, ORDER BY and LIMIT; what is only sorted by rides along and is dropped at the end."""
@@ -230,6 +233,22 @@ class _Windows:
 
     def over(self, plan: Plan) -> Plan:
         return Window(plan, tuple(self._outputs.values())) if self._outputs else plan
+
+
+def _refuse_hidden_order(order: list[SortKey], items: list[Item]) -> None:
+    """Spark sorts by window functions and correlated subqueries only where they are selected too."""
+    selected = {item.expression for item in items}
+    for key in order:
+        if key.expression not in selected:
+            _refuse_correlated(key.expression, "ORDER BY")
+            if any(isinstance(each, WindowCall) for each in walk(key.expression)):
+                raise Unsupported("ORDER BY a window function that is not selected")
+
+
+def _refuse_correlated(expression: Expression, where: str) -> None:
+    """Spark takes correlated subqueries in some places only, and it is the judge of them."""
+    if any(isinstance(each, Subquery) and each.plan.outer_columns() for each in walk(expression)):
+        raise Unsupported(f"a correlated subquery in {where}")
 
 
 def _is_star(node: exp.Expression) -> bool:

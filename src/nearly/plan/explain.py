@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal, SortKey, WindowCall
+from nearly.plan.expressions import (
+    AggregateCall,
+    Call,
+    Cast,
+    Column,
+    Expression,
+    Frame,
+    Literal,
+    SortKey,
+    Subquery,
+    WindowCall,
+)
 from nearly.plan.nodes import (
     Aggregate,
     Exchange,
@@ -85,7 +96,11 @@ def show(expression: Expression) -> str:
         case WindowCall():
             by = ", ".join(show(each) for each in expression.partition)
             order = ", ".join(_key(key) for key in expression.order)
-            return f"{show(expression.call)} over (by {by or '-'} order {order or '-'})"
+            return f"{show(expression.call)} over (by {by or '-'} order {order or '-'}{_frame(expression.frame)})"
+        case Subquery():
+            inside = "; ".join(line.strip() for line in explain(expression.plan).splitlines())
+            operands = ", ".join(show(each) for each in expression.operands)
+            return f"{operands} {expression.kind} <{inside}>".lstrip()
     return type(expression).__name__
 
 
@@ -94,4 +109,13 @@ def _outputs(outputs: tuple[Output, ...]) -> str:
 
 
 def _key(key: SortKey) -> str:
-    return f"{show(key.expression)} {'asc' if key.ascending else 'desc'}"
+    nulls = "" if key.nulls_first == key.ascending else f" nulls {'first' if key.nulls_first else 'last'}"
+    return f"{show(key.expression)} {'asc' if key.ascending else 'desc'}{nulls}"
+
+
+def _frame(frame: Frame | None) -> str:
+    return "" if frame is None else f" {frame.unit} {_bound(frame.start)} to {_bound(frame.end)}"
+
+
+def _bound(offset: int | None) -> str:
+    return "unbounded" if offset is None else f"{offset:+d}" if offset else "current row"

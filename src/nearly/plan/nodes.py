@@ -141,12 +141,14 @@ class Field:
 class Scan(Plan):
     """The rows of a registered table.
 
-    `share` says which of them one site reads: `all`, some `blocks` of its own, or a `range` of the column the table is clustered by.
+    `share` says which of them one site reads: `all`, some `blocks` of its own, a `range` of the column the table is clustered by, or
+    some hash `buckets` of a layout that was prepared by a key.
     """
 
     table: str
     fields: tuple[Field, ...]
     share: str = "all"
+    layout: str = "base"
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -5,6 +5,8 @@ Functions stay as the user wrote them (`Anonymous` nodes): the function table of
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from sqlglot import exp, parse
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError as SyntaxTrouble
@@ -22,13 +24,27 @@ FORBIDDEN_FUNCTIONS = frozenset({"reflect", "java_method", "try_reflect"})
 PATH_FORMATS = frozenset({"parquet", "csv", "json", "orc", "avro", "text", "delta", "iceberg", "binaryfile", "jdbc", "hive"})
 
 
+_OWN_GRAMMAR = frozenset({
+    "CAST", "TRY_CAST", "CEIL", "FLOOR", "EXTRACT", "OVERLAY", "POSITION", "SUBSTR", "SUBSTRING", "TRIM", "LISTAGG", "STRING_AGG",
+    "BROADCAST", "BROADCASTJOIN", "MAPJOIN", "MERGE", "MERGEJOIN", "SHUFFLEMERGE", "SHUFFLE_HASH", "SHUFFLE_REPLICATE_NL",
+})  # fmt: skip
+"""Functions and hints whose arguments are not a plain list of expressions in Spark's grammar."""
+
+
 class _Text(Spark):  # type: ignore[misc]
     """Spark's grammar without rewriting of functions and casts."""
 
     STRICT_CAST = True
 
+    class Tokenizer(Spark.Tokenizer):  # type: ignore[misc]
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+        """A doubled quote is one quote, as in Spark 4; sqlglot still reads two adjacent strings."""
+
     class Parser(Spark.Parser):  # type: ignore[misc]
-        FUNCTIONS: dict[str, object] = {}
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items() if name in _OWN_GRAMMAR
+        }
         STRICT_CAST = True
 
 
@@ -42,6 +58,7 @@ def parse_query(text: str) -> exp.Expression:
         raise ParseError(f"the query has {len(text):,} characters, at most {MAX_CHARACTERS:,} are accepted")
     tree = _only_statement(text)
     _refuse_what_is_not_a_query(tree)
+    _drop_hints(tree)
     return tree
 
 
@@ -60,6 +77,12 @@ def _only_statement(text: str) -> exp.Expression:
     if len(statements) > 1:
         raise ParseError(f"{len(statements)} statements were given; give one query at a time")
     return statements[0]
+
+
+def _drop_hints(tree: exp.Expression) -> None:
+    """Hints advise Spark's planner and never change the rows; the tables they name are aliases of the query."""
+    for hint in list(tree.find_all(exp.Hint)):
+        hint.pop()
 
 
 def _nesting(text: str) -> int:

@@ -135,10 +135,12 @@ class _Renderer:
         columns += self.outputs(plan.aggregates) if plan.aggregates else []
         if plan.grouping_id is not None:
             columns.append(exp.alias_(_grouping_id(keys, self.dialect), plan.grouping_id.name, quoted=True))
-        query = _select(columns, self.query(plan.child))
+        query = _select(columns or [exp.alias_(_count_rows(), _PLACEHOLDER, quoted=True)], self.query(plan.child))
         if plan.sets is not None:
             sets = [exp.Tuple(expressions=[keys[place].copy() for place in places]) for places in plan.sets]
             query.set("group", exp.Group(expressions=[exp.GroupingSets(expressions=sets)]))
+            if self.dialect is NATIVE:
+                query.set("having", exp.Having(this=_some_rows()))
         elif keys:
             query.set("group", exp.Group(expressions=[exp.Literal.number(place + 1) for place in range(len(keys))]))
         return query
@@ -195,6 +197,15 @@ def _grouping_id(keys: Sequence[exp.Expression], dialect: Dialect) -> exp.Expres
         return exp.Anonymous(this="grouping_id", expressions=[])
     marks = exp.Anonymous(this="grouping", expressions=[key.copy() for key in keys])
     return exp.Cast(this=marks, to=exp.DataType.build("bigint"))
+
+
+def _count_rows() -> exp.Expression:
+    return exp.Anonymous(this="count", expressions=[exp.Star()])
+
+
+def _some_rows() -> exp.Expression:
+    """Spark gives no grand total of grouping sets over no rows; DuckDB would."""
+    return exp.GT(this=_count_rows(), expression=exp.Literal.number(0))
 
 
 def _select(columns: Sequence[exp.Expression], source: exp.Expression) -> exp.Select:

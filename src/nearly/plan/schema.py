@@ -18,6 +18,15 @@ class SchemaColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class HashedLayout:
+    """A layout whose files are buckets of a hash of some columns; bucket counts that divide each other line up."""
+
+    name: str
+    columns: tuple[str, ...]
+    buckets: int
+
+
+@dataclass(frozen=True, slots=True)
 class TableSchema:
     """A table's columns, its key (empty when none is known), its size, and the column whose ranges its blocks divide."""
 
@@ -27,6 +36,7 @@ class TableSchema:
     rows: int = 0
     blocks: int = 1
     ranges_of: str | None = None
+    hashed: tuple[HashedLayout, ...] = ()
 
 
 FindTable = Callable[[str], TableSchema]

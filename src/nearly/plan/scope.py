@@ -24,10 +24,14 @@ class FreshNames:
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """A column that a query can name: `expression` is a Column, or a coalesce for the key of a full join with USING."""
+    """A column that a query can name: `expression` is a Column, or a coalesce for the key of a full join with USING.
+
+    `name` is None for an expression without alias: its name is Spark's to give. `qualified_only` are the sides' own keys of a join with
+    USING, which a star does not show.
+    """
 
     qualifier: str | None
-    name: str
+    name: str | None
     expression: Expression
     qualified_only: bool = False
 
@@ -46,6 +50,8 @@ class Scope:
             if qualifier is None and not each.qualified_only:
                 yield each
             elif qualifier is not None and _same(each.qualifier, qualifier):
+                if each.qualified_only:
+                    raise Unsupported(f"{qualifier}.* beside a join with USING or NATURAL, whose columns Spark orders in its own way")
                 found = True
                 yield each
         if qualifier is not None and not found:
@@ -66,7 +72,7 @@ class Scope:
         found = self.find(name, qualifier)
         if found is None:
             self._refuse_field_access(qualifier)
-            raise unknown("column", name, {each.name.lower() for each in self.visible})
+            raise unknown("column", name, {each.name.lower() for each in self.visible if each.name})
         return found
 
     def _matches(self, name: str, qualifier: str | None) -> Iterator[Visible]:

@@ -37,7 +37,7 @@ class Decimal(DataType):
 
 @dataclass(frozen=True, slots=True)
 class Interval(DataType):
-    """An ANSI interval of months or of microseconds; `fields` is Spark's qualifier, such as `day` or `day to second`."""
+    """An ANSI interval of months or of microseconds; `fields` is Spark's qualifier, as in `day to second`."""
 
     unit: str
     fields: str
@@ -82,7 +82,8 @@ _ARROW = {
 def decimal(precision: int, scale: int) -> Decimal:
     """A decimal type, checked against Spark's limits."""
     if not 0 <= scale <= precision <= MAX_PRECISION or precision < 1:
-        raise SchemaError(f"decimal({precision},{scale}) is out of range: 1 <= precision <= {MAX_PRECISION}, 0 <= scale <= precision")
+        limits = f"1 <= precision <= {MAX_PRECISION}, 0 <= scale <= precision"
+        raise SchemaError(f"decimal({precision},{scale}) is out of range: {limits}")
     return Decimal(f"decimal({precision},{scale})", precision, scale)
 
 
@@ -146,7 +147,7 @@ def wider_decimal(left: Decimal, right: Decimal) -> Decimal:
 
 
 def common_type(left: DataType, right: DataType) -> DataType | None:
-    """The type both sides are cast to in CASE, COALESCE, IN, UNION and comparisons under ANSI rules; None when there is none."""
+    """The type both sides are cast to in CASE, COALESCE, IN, UNION and comparisons under ANSI rules, or None."""
     if left == right:
         return left
     if left == NULL:

@@ -5,12 +5,13 @@
   no y is null; x is not null unless S is empty. The last two vanish where no null can occur.
 - A scalar subquery: a join with its value. Correlated, it is grouped by the correlated columns and joined by a left join; a row
   without a group gets what the aggregate gives for no rows, so COUNT gives 0.
-- `EXISTS` and `IN` inside other expressions: a left join with a mark; IN is true, false or null by the rule above.
+- `EXISTS` and `IN` inside other expressions: a left join with a mark; IN is true, false or null by the rule above. Spark gives false
+  where SQL says null, so an IN that may be null is planned only where the two make no difference: in conditions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from nearly.errors import Unsupported
@@ -25,6 +26,7 @@ from nearly.plan.expressions import (
     Expression,
     Literal,
     Subquery,
+    children,
     columns_of,
     conjunction,
     conjuncts,
@@ -152,11 +154,12 @@ class _Decorrelator:
     def _attach_all(self, child: Plan, where: Plan | Expression) -> tuple[Plan, Callable[[Expression], Expression]]:
         """The child with the value of every subquery of `where` as a column, and the rewriting that uses these columns."""
         values: dict[Subquery, Expression] = {}
-        expressions = where.expressions() if isinstance(where, Plan) else iter((where,))
+        expressions = tuple(where.expressions()) if isinstance(where, Plan) else (where,)
+        shown = {each for expression in expressions for each in _shown(expression, not isinstance(where, Plan))}
         for expression in expressions:
             for each in walk(expression):
                 if isinstance(each, Subquery) and each not in values:
-                    child, values[each] = self._attach(child, each)
+                    child, values[each] = self._attach(child, each, each in shown)
 
         def change(expression: Expression) -> Expression:
             if isinstance(expression, Subquery):
@@ -165,17 +168,17 @@ class _Decorrelator:
 
         return child, change
 
-    def _attach(self, child: Plan, subquery: Subquery) -> tuple[Plan, Expression]:
+    def _attach(self, child: Plan, subquery: Subquery, shown: bool) -> tuple[Plan, Expression]:
         inner = self.plan(subquery.plan)
         match subquery.kind:
             case "scalar":
                 return self._attach_scalar(child, inner)
             case "exists":
                 return self._attach_mark(child, self._pull_existing(inner))
-        return self._attach_in(child, subquery, inner)
+        return self._attach_in(child, subquery, inner, shown)
 
     def _attach_scalar(self, child: Plan, inner: Plan) -> tuple[Plan, Expression]:
-        value = inner.columns[0]
+        value: Expression = inner.columns[0]
         pulled = pull_up(inner, self.fresh)
         if not pulled.predicates:
             return self._attach_uncorrelated(child, inner)
@@ -191,10 +194,14 @@ class _Decorrelator:
         if _has_one_row(inner):
             return Join(child, inner, "cross"), inner.columns[0]
         one, value = self._at_most_one(Pulled(inner, ()), frozenset())
-        return Join(child, one.plan, "cross"), value
+        checked = Output(self.fresh("value"), value)
+        return Join(child, Project(one.plan, (checked,)), "cross"), checked.column
 
-    def _at_most_one(self, pulled: Pulled, outer: frozenset[str]) -> tuple[Pulled, Column]:
-        """One row for each value of the correlated columns; a second row is the error it is in SQL."""
+    def _at_most_one(self, pulled: Pulled, outer: frozenset[str]) -> tuple[Pulled, Expression]:
+        """One row for each value of the correlated columns, and its value; a second row is the error it is in SQL.
+
+        The value is to be read above the join with the enclosing query: rows that it does not ask for may well be several.
+        """
         keys, predicates = [], []
         for equality in equalities(pulled.predicates, outer | _outer_names(pulled)):
             key = Output(self.fresh("correlated"), equality.inner)
@@ -206,9 +213,7 @@ class _Decorrelator:
         grouped = Aggregate(pulled.plan, tuple(keys), (only, rows))
         trouble = Call(value.type, "raise_error", (Literal(STRING, "a subquery used as a value gave more than one row"),))
         several = functions.call(">", [rows.column, Literal(LONG, 1)])
-        checked = Output(self.fresh("value"), Call(value.type, "case", (several, trouble, only.column)))
-        passed = tuple(Output(key.name, key.column) for key in keys)
-        return Pulled(Project(grouped, (checked, *passed)), tuple(predicates)), checked.column
+        return Pulled(grouped, tuple(predicates)), Call(value.type, "case", (several, trouble, only.column))
 
     def _attach_mark(self, child: Plan, pulled: Pulled) -> tuple[Plan, Expression]:
         """Whether a correlated row exists, as a boolean column."""
@@ -224,7 +229,7 @@ class _Decorrelator:
         marks = Aggregate(pulled.plan, tuple(keys), ())
         return Join(child, marks, "left", conjunction(predicates)), functions.call("isnotnull", [keys[0].column])
 
-    def _attach_in(self, child: Plan, subquery: Subquery, inner: Plan) -> tuple[Plan, Expression]:
+    def _attach_in(self, child: Plan, subquery: Subquery, inner: Plan, shown: bool) -> tuple[Plan, Expression]:
         """IN as a value: true when some y equals x; else null when x or some y is null and S is not empty; else false."""
         if len(subquery.operands) > 1:
             raise Unsupported("IN with several columns inside an expression")
@@ -233,7 +238,12 @@ class _Decorrelator:
         if pulled.ungrouped is not None and pulled.predicates:
             raise Unsupported("IN with a correlated aggregate")
         value = pulled.plan.columns[0]
+        certain = never_null(operand, child) and never_null(value, pulled.plan)
+        if shown and not certain:
+            raise Unsupported("the value of an IN that may be null, which Spark gives as false")
         child, found = self._attach_mark(child, replace(pulled, predicates=(*pulled.predicates, _equal((operand,), (value,)))))
+        if certain:
+            return child, found
         nulls = self._copy(Filter(pulled.plan, functions.call("isnull", [value])), pulled)
         child, has_null = self._attach_mark(child, nulls if nulls.predicates else replace(nulls, plan=Limit(nulls.plan, 1)))
         every = self._copy(pulled.plan, pulled)
@@ -241,6 +251,24 @@ class _Decorrelator:
         no_operand = functions.call("and", [functions.call("isnull", [operand]), has_row])
         unknown = functions.call("or", [has_null, no_operand])
         return child, functions.call("case", [found, TRUE, unknown, Literal(found.type, None), FALSE])
+
+
+def _shown(expression: Expression, condition: bool) -> Iterator[Subquery]:
+    """The IN subqueries of an expression that stand where null and false differ; `condition` tells that it is a condition itself."""
+    match expression:
+        case Subquery(kind="in"):
+            if not condition:
+                yield expression
+        case Call(function="and" | "or" | "not"):
+            for argument in expression.arguments:
+                yield from _shown(argument, condition)
+        case Call(function="case"):
+            tests = len(expression.arguments) // 2
+            for place, argument in enumerate(expression.arguments):
+                yield from _shown(argument, place < 2 * tests and place % 2 == 0)
+        case _:
+            for child in children(expression):
+                yield from _shown(child, False)
 
 
 def _as_subquery(part: Expression) -> tuple[Subquery | None, bool]:
@@ -267,7 +295,7 @@ def _has_one_row(plan: Plan) -> bool:
     return isinstance(plan, Aggregate) and not plan.keys and plan.sets is None
 
 
-def _or_empty(value: Column, found: Expression, inner: Plan) -> Expression:
+def _or_empty(value: Expression, found: Expression, inner: Plan) -> Expression:
     """The joined value, or where nothing was found what the subquery gives for no rows."""
     nothing = _value_of_no_rows(value, inner)
     if nothing is None or _is_null(nothing):

@@ -7,7 +7,7 @@ sending the small side everywhere and sending both sides by a hash of the keys i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from nearly.errors import Unsupported
@@ -46,8 +46,8 @@ Groups = Callable[[Plan, tuple[Column, ...]], float | None]
 class Placed:
     """A subplan with its exchanges, where its rows are, and how many there may be.
 
-    Law: rows of the plan that are equal in one of the column lists of `by` are at the same site. Two plans of the same `scheme` (`hash`
-    or `range`) agree on which site that is.
+    Law: rows of the plan that are equal in one of the column lists of `by` are at the same site. Two plans of the same `scheme` (`hash`,
+    `range`, or `buckets` whose counts divide each other) agree on which site that is.
     """
 
     plan: Plan
@@ -56,6 +56,7 @@ class Placed:
     base: float
     scheme: str = ""
     by: frozenset[tuple[str, ...]] = frozenset()
+    buckets: int = 0
 
     def over(self, plan: Plan, rows: float | None = None) -> Placed:
         """The same place for a node on top; only columns that it still has can tell where rows are."""
@@ -130,6 +131,10 @@ class _Distributor:
         by = frozenset(names for old in child.by for names in _rename(old, renamed))
         if by:
             return replace(child, plan=here, rows=rows, by=by)
+        bucketed = self.in_buckets(child, tuple(renamed))
+        if bucketed is not None:
+            by = frozenset(names for old in bucketed.by for names in _rename(old, renamed))
+            return replace(bucketed, plan=replace(plan, child=bucketed.plan), rows=rows, by=by)
         return self._aggregate_apart(here, child, rows)
 
     def _aggregate_apart(self, plan: Aggregate, child: Placed, rows: float) -> Placed:
@@ -204,6 +209,24 @@ class _Distributor:
         gathered = self.gathered(child)
         return replace(gathered, plan=replace(plan, child=gathered.plan))
 
+    def in_buckets(self, placed: Placed, names: tuple[str, ...], fitting: int | None = None) -> Placed | None:
+        """The same plan over a layout prepared by a hash of some of these columns, when one table alone decides where rows are.
+
+        `fitting` is the bucket count of the other side of a join, which must divide or be divided by the layout's.
+        """
+        spread = [node for node in _own_nodes(placed.plan) if isinstance(node, Scan) and node.share != "all"]
+        if len(spread) != 1 or any(isinstance(node, Exchange) and node.kind == "hash" for node in _own_nodes(placed.plan)):
+            return None
+        sources = {field.source: field.name for field in spread[0].fields if field.name in names}
+        for layout in self.find_table(spread[0].table).hashed:
+            fits = fitting is None or max(fitting, layout.buckets) % min(fitting, layout.buckets) == 0
+            if fits and set(layout.columns) <= set(sources):
+                scan = replace(spread[0], share="buckets", layout=layout.name)
+                plan = placed.plan.transform(lambda node: scan if node == spread[0] else node)  # noqa: B023
+                by = frozenset({tuple(sources[name] for name in layout.columns)})
+                return replace(placed, plan=plan, scheme="buckets", by=by, buckets=layout.buckets)
+        return None
+
     def _once(self, placed: Placed) -> Placed:
         """Which rows a limit or a tied ranking picks is open, so one site must pick for all."""
         return self.gathered(placed) if placed.place == EVERYWHERE else placed
@@ -247,6 +270,9 @@ class _Joining:
         if left.place == right.place == SPREAD:
             if self._colocated(left, right, pairs):
                 return self._local(left, right, SPREAD)
+            bucketed = self._in_buckets(left, right, pairs)
+            if bucketed is not None:
+                return self._local(*bucketed, SPREAD)
             return self._move(left, right, pairs, not keeps_left, not keeps_right)
         if left.place == SPREAD and not keeps_right:
             return self._local(left, self.distributor.broadcast(right), SPREAD)
@@ -271,11 +297,24 @@ class _Joining:
             return self._local(sides[0], sides[1], SPREAD)
         return self._local(self._to_one(left), self._to_one(right), ONE)
 
+    def _in_buckets(self, left: Placed, right: Placed, pairs: list[tuple[Column, Column]]) -> tuple[Placed, Placed] | None:
+        """Both sides over layouts that were prepared by the join's columns."""
+        one = left if left.scheme == "buckets" else self.distributor.in_buckets(left, tuple(a.name for a, _ in pairs))
+        if one is None:
+            return None
+        names = tuple(b.name for _, b in pairs)
+        other = right if right.scheme == "buckets" else self.distributor.in_buckets(right, names, one.buckets)
+        if other is None or not self._colocated(one, other, pairs):
+            return None
+        return one, other
+
     def _to_one(self, side: Placed) -> Placed:
         return self.distributor.gathered(side) if side.place == SPREAD else side
 
     def _colocated(self, left: Placed, right: Placed, pairs: list[tuple[Column, Column]]) -> bool:
         if left.scheme != right.scheme or not left.scheme:
+            return False
+        if left.scheme == "buckets" and max(left.buckets, right.buckets) % min(left.buckets, right.buckets):
             return False
         partner = {a.name: b.name for a, b in pairs if a.type == b.type}
         return any(tuple(partner.get(name, "") for name in names) in right.by for names in left.by)
@@ -291,7 +330,9 @@ class _Joining:
         by = {"inner": left.by | right.by, "cross": left.by | right.by, "right": right.by, "full": frozenset()}
         kept = by.get(self.plan.kind, left.by) if place == SPREAD else frozenset()
         scheme = left.scheme or right.scheme if place == SPREAD else ""
-        return Placed(plan, place, max(rows, 1.0), max(left.base, right.base), side.scheme or scheme, kept)
+        counts = [each.buckets for each in (left, right) if each.buckets]
+        buckets = min(counts, default=0)
+        return Placed(plan, place, max(rows, 1.0), max(left.base, right.base), side.scheme or scheme, kept, buckets)
 
 
 def equal_pairs(plan: Join) -> list[tuple[Column, Column]]:
@@ -307,6 +348,14 @@ def equal_pairs(plan: Join) -> list[tuple[Column, Column]]:
             elif second.name in plan.left.names and first.name in plan.right.names:
                 pairs.append((second, first))
     return pairs
+
+
+def _own_nodes(plan: Plan) -> Iterator[Plan]:
+    """The nodes of the plan's own stage: exchanges are included, what is below them is not."""
+    yield plan
+    if not isinstance(plan, Exchange):
+        for child in plan.children:
+            yield from _own_nodes(child)
 
 
 def _renamings(outputs: tuple[Output, ...]) -> dict[str, list[str]]:
@@ -329,7 +378,7 @@ def _grouped_rows(plan: Aggregate, child: Placed) -> float:
     return max(1.0, child.rows * 0.3) if plan.keys else 1.0
 
 
-RULES: dict[type[Plan], Callable[[_Distributor, Plan], Placed]] = {
+RULES: dict[type[Plan], Callable[..., Placed]] = {
     Scan: _Distributor.scan,
     Values: _Distributor.values,
     Filter: _Distributor.filter,
@@ -340,4 +389,4 @@ RULES: dict[type[Plan], Callable[[_Distributor, Plan], Placed]] = {
     SetOperation: _Distributor.set_operation,
     Sort: _Distributor.sort,
     Limit: _Distributor.limit,
-}  # type: ignore[dict-item]
+}

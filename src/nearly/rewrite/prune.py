@@ -70,6 +70,8 @@ def _reads(expressions: Iterable[Expression]) -> frozenset[str]:
 
 def _rebuild(plan: Plan, needed: Needed) -> Plan:
     wanted = needed[plan]
+    if isinstance(plan, SetOperation):
+        return _set_operation(plan, [_rebuild(side, needed) for side in (plan.left, plan.right)], wanted)
     children = {id(child): _rebuild(child, needed) for child in plan.children}
     rebuilt = plan.map_children(lambda child: children[id(child)])
     match plan:
@@ -84,8 +86,6 @@ def _rebuild(plan: Plan, needed: Needed) -> Plan:
             return replace(rebuilt, outputs=outputs) if outputs else rebuilt.children[0]
         case Aggregate():
             return replace(rebuilt, aggregates=_kept(plan.aggregates, wanted))
-        case SetOperation():
-            return _set_operation(plan, rebuilt, wanted)
         case Filter() | Join() | Sort() | Limit() | Exchange():
             return rebuilt
     return rebuilt
@@ -95,14 +95,14 @@ def _kept(outputs: tuple[Output, ...], wanted: frozenset[str]) -> tuple[Output, 
     return tuple(output for output in outputs if output.name in wanted)
 
 
-def _set_operation(plan: SetOperation, rebuilt: Plan, wanted: frozenset[str]) -> Plan:
+def _set_operation(plan: SetOperation, rebuilt: list[Plan], wanted: frozenset[str]) -> Plan:
     """The sides may keep columns that another use of them needs: pick by position."""
     if not (plan.kind == "union" and plan.every):
         wanted = plan.names
     places = [place for place, column in enumerate(plan.given) if column.name in wanted]
     given = tuple(plan.given[place] for place in places)
     sides = []
-    for old, new in zip((plan.left, plan.right), rebuilt.children, strict=True):
+    for old, new in zip((plan.left, plan.right), rebuilt, strict=True):
         sides.append(_select(new, [old.columns[place] for place in places]))
     return SetOperation(sides[0], sides[1], plan.kind, plan.every, given)
 

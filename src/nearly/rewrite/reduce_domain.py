@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nearly.plan.expressions import TRUE, Column, columns_of, conjunction
 from nearly.plan import functions
+from nearly.plan.expressions import TRUE, Column, columns_of, conjunction
 from nearly.plan.nodes import Aggregate, Filter, Join, Output, Plan, Project, Scan
 from nearly.rewrite.correlation import Equality
 
@@ -35,14 +35,17 @@ def _first(sources: list[Plan | None], keys: Sequence[Equality]) -> tuple[Plan |
 
 
 def _filtered_source(outer: Plan, key: object) -> Plan | None:
-    """The largest subplan around the key's scan that only filters: it has a superset of the keys, at little cost."""
+    """The largest subplan around the key's scan that only filters: it has a superset of the keys, at little cost.
+
+    A filter that is itself correlated is left out: its copy below the grouping could not be pulled up again.
+    """
     if not isinstance(key, Column):
         return None
     path = _path(outer, key.name)
     best = None
     for node in reversed(path):
         if isinstance(node, Filter) or (isinstance(node, Join) and node.kind in ("semi", "anti")):
-            best = node
+            best = node if not node.outer_columns() else best
         elif not isinstance(node, Scan | Project):
             break
     return best

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression
 from nearly.plan.nodes import Aggregate, Output, Plan, Project
 from nearly.plan.scope import FreshNames
-from nearly.plan.types import LONG, Decimal, DataType, bounded_decimal
+from nearly.plan.types import LONG, DataType, Decimal, bounded_decimal
 
 _MERGED_BY = {"sum": "sum", "min": "min", "max": "max", "count": "sum", "count_if": "sum", "bool_and": "bool_and", "bool_or": "bool_or"}
 _DISTINCT_IS_IRRELEVANT = frozenset({"min", "max", "bool_and", "bool_or"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import random
 from decimal import Decimal
 from typing import Any
@@ -27,30 +27,88 @@ from nearly.plan.types import (
 )
 
 ROWS = 160
-UTC = datetime.UTC
+UTC = dt.UTC
 _DATES = [
-    datetime.date(*parts)
+    dt.date(*parts)
     for parts in (
-        (1, 1, 1), (4, 2, 29), (1582, 10, 4), (1582, 10, 15), (1899, 12, 31), (1900, 2, 28), (1969, 12, 31), (1970, 1, 1),
-        (2000, 2, 29), (2000, 12, 31), (2004, 12, 31), (2015, 3, 31), (2016, 1, 3), (2020, 1, 31), (2020, 2, 29),
-        (2021, 3, 14), (2021, 11, 7), (2023, 5, 30), (2024, 12, 30), (9998, 12, 31),
+        (1, 1, 1),
+        (4, 2, 29),
+        (1582, 10, 4),
+        (1582, 10, 15),
+        (1899, 12, 31),
+        (1900, 2, 28),
+        (1969, 12, 31),
+        (1970, 1, 1),
+        (2000, 2, 29),
+        (2000, 12, 31),
+        (2004, 12, 31),
+        (2015, 3, 31),
+        (2016, 1, 3),
+        (2020, 1, 31),
+        (2020, 2, 29),
+        (2021, 3, 14),
+        (2021, 11, 7),
+        (2023, 5, 30),
+        (2024, 12, 30),
+        (9998, 12, 31),
     )
-]  # fmt: skip
+]
 _INSTANTS = [
-    datetime.datetime(*parts, tzinfo=UTC)
+    dt.datetime(*parts, tzinfo=UTC)
     for parts in (
-        (1902, 1, 1, 0, 0, 0), (1969, 12, 31, 23, 59, 59, 999999), (1970, 1, 1), (1999, 12, 31, 23, 59, 59, 1),
-        (2000, 2, 29, 12, 30, 15, 250000), (2021, 3, 14, 6, 59, 59), (2021, 3, 14, 7, 0, 0), (2021, 3, 14, 7, 30, 0, 500),
-        (2021, 11, 7, 5, 30, 0), (2021, 11, 7, 6, 30, 0), (2021, 3, 28, 1, 0, 0), (2021, 10, 31, 0, 30),
-        (2021, 11, 6, 5, 30, 0), (2021, 11, 8, 6, 30, 0), (2021, 3, 13, 7, 30, 0), (2021, 10, 7, 5, 30, 0),
-        (2021, 1, 31, 4, 0, 0), (2024, 12, 31, 18, 45, 59, 123456), (2100, 7, 4, 0, 0, 1),
+        (1902, 1, 1, 0, 0, 0),
+        (1969, 12, 31, 23, 59, 59, 999999),
+        (1970, 1, 1),
+        (1999, 12, 31, 23, 59, 59, 1),
+        (2000, 2, 29, 12, 30, 15, 250000),
+        (2021, 3, 14, 6, 59, 59),
+        (2021, 3, 14, 7, 0, 0),
+        (2021, 3, 14, 7, 30, 0, 500),
+        (2021, 11, 7, 5, 30, 0),
+        (2021, 11, 7, 6, 30, 0),
+        (2021, 3, 28, 1, 0, 0),
+        (2021, 10, 31, 0, 30),
+        (2021, 11, 6, 5, 30, 0),
+        (2021, 11, 8, 6, 30, 0),
+        (2021, 3, 13, 7, 30, 0),
+        (2021, 10, 7, 5, 30, 0),
+        (2021, 1, 31, 4, 0, 0),
+        (2024, 12, 31, 18, 45, 59, 123456),
+        (2100, 7, 4, 0, 0, 1),
     )
-]  # fmt: skip
+]
 _TEXTS = [
-    "", " ", "a", "A", "abc", "ABC", "  padded  ", "trailing ", " leading", "a,b,,c", "aXbXa", "aaa", "x%y", "x_y", "x\\y",
-    "\ttab", "line\nbreak", "é", "straße", "ǅungla", "İstanbul", "日本語", "🎉party", "e\u0301", "12", "-7", "true", "special requests",
-    "PROMO BRUSHED", "forest green",
-]  # fmt: skip
+    "",
+    " ",
+    "a",
+    "A",
+    "abc",
+    "ABC",
+    "  padded  ",
+    "trailing ",
+    " leading",
+    "a,b,,c",
+    "aXbXa",
+    "aaa",
+    "x%y",
+    "x_y",
+    "x\\y",
+    "\ttab",
+    "line\nbreak",
+    "é",
+    "straße",
+    "ǅungla",
+    "İstanbul",
+    "日本語",
+    "🎉party",
+    "e\u0301",
+    "12",
+    "-7",
+    "true",
+    "special requests",
+    "PROMO BRUSHED",
+    "forest green",
+]
 
 _NUMBERS: dict[str, tuple[DataType, list[Any]]] = {
     "b": (BYTE, [0, 1, -1, 7, -10, 11]),
@@ -61,18 +119,53 @@ _NUMBERS: dict[str, tuple[DataType, list[Any]]] = {
     "m": (LONG, [1, -1, 2, 3, -7, 10**9, -(10**9) - 7]),
     "f": (FLOAT, [0.0, -0.0, 1.5, -2.5, 0.1, 16777216.0, 3.4e38, float("nan"), float("inf"), float("-inf")]),
     "g": (FLOAT, [1.0, -1.0, 0.5, 3.0, 1e-30]),
-    "d": (DOUBLE, [0.0, -0.0, 1.5, -1.5, 2.5, 0.1, -0.7, 1e15, 123456.789, 1e-300, float("nan"), float("inf"), float("-inf")]),
+    "d": (
+        DOUBLE,
+        [0.0, -0.0, 1.5, -1.5, 2.5, 0.1, -0.7, 1e15, 123456.789, 1e-300, float("nan"), float("inf"), float("-inf")],
+    ),
     "e": (DOUBLE, [1.0, -1.0, 0.5, -2.5, 3.0, 7.25, 1e-10]),
-    "c": (DOUBLE, [0.0, 0.5, 1.0, 2.0, 2.5, -1.0, -3.5, 10.0, 100.0, 1.005, -0.285, 2.675, 0.045, 99.995, -0.0004, 8.345e-5]),
-    "n": (decimal(15, 2), [Decimal(text) for text in ("0.00", "0.01", "-0.01", "1.00", "0.05", "2.50", "-2.50", "99999.99", "1234567.89", "-104949.50")]),
-    "o": (decimal(7, 4), [Decimal(text) for text in ("0.0001", "-0.0001", "1.0000", "3.0000", "-7.0000", "0.3333", "999.9999")]),
+    "c": (
+        DOUBLE,
+        [0.0, 0.5, 1.0, 2.0, 2.5, -1.0, -3.5, 10.0, 100.0, 1.005, -0.285, 2.675, 0.045, 99.995, -0.0004, 8.345e-5],
+    ),
+    "n": (
+        decimal(15, 2),
+        [
+            Decimal(text)
+            for text in (
+                "0.00",
+                "0.01",
+                "-0.01",
+                "1.00",
+                "0.05",
+                "2.50",
+                "-2.50",
+                "99999.99",
+                "1234567.89",
+                "-104949.50",
+            )
+        ],
+    ),
+    "o": (
+        decimal(7, 4),
+        [Decimal(text) for text in ("0.0001", "-0.0001", "1.0000", "3.0000", "-7.0000", "0.3333", "999.9999")],
+    ),
     "p": (decimal(4, 0), [Decimal(text) for text in ("0", "1", "-1", "5", "15", "-25", "9999")]),
-    "q": (decimal(25, 4), [Decimal(text) for text in ("0.0000", "0.0001", "1.5000", "-2.5000", "123456789012.3456", "-99999.9999")]),
-    "w": (decimal(38, 10), [Decimal(text) for text in ("0", "0.0000000001", "-0.0000000005", "1.5", "-123456.7890123455", "12345678901234.5")]),
+    "q": (
+        decimal(25, 4),
+        [Decimal(text) for text in ("0.0000", "0.0001", "1.5000", "-2.5000", "123456789012.3456", "-99999.9999")],
+    ),
+    "w": (
+        decimal(38, 10),
+        [
+            Decimal(text)
+            for text in ("0", "0.0000000001", "-0.0000000005", "1.5", "-123456.7890123455", "12345678901234.5")
+        ],
+    ),
     "v": (decimal(38, 0), [Decimal(text) for text in ("0", "1", "-1", "3", "123456789012345678", "-987654321")]),
     "t": (BOOLEAN, [True, False]),
     "u": (BOOLEAN, [True, False]),
-}  # fmt: skip
+}
 _EXTREMES: dict[str, tuple[DataType, list[Any]]] = {
     "b": (BYTE, [-128, 127, 0]),
     "h": (SHORT, [-(2**15), 2**15 - 1, 0]),
@@ -107,8 +200,12 @@ _MOMENTS: dict[str, tuple[DataType, list[Any]]] = {
 }
 
 TABLES = {
-    "numbers": _NUMBERS, "extremes": _EXTREMES, "words": _WORDS, "numerals": _NUMERALS, "moments": _MOMENTS,
-}  # fmt: skip
+    "numbers": _NUMBERS,
+    "extremes": _EXTREMES,
+    "words": _WORDS,
+    "numerals": _NUMERALS,
+    "moments": _MOMENTS,
+}
 
 
 def columns(table: str) -> dict[str, DataType]:
@@ -122,12 +219,12 @@ def rows(table: str) -> pa.Table:
     for name, (type_, values) in TABLES[table].items():
         drawn = [*values, None, *(generator.choice([*values, None]) for _ in range(ROWS - len(values) - 1))]
         generator.shuffle(drawn)
-        arrays[name] = pa.array(_scaled(drawn, type_), to_arrow(type_))
+        arrays[name] = pa.array(scaled(drawn, type_), to_arrow(type_))
     arrays["id"] = pa.array(range(ROWS), pa.int32())
     return pa.table(arrays)
 
 
-def _scaled(values: list[Any], type_: DataType) -> list[Any]:
+def scaled(values: list[Any], type_: DataType) -> list[Any]:
     """Arrow takes a decimal only in the very scale of its type."""
     scale = getattr(type_, "scale", None)
     if scale is None:

@@ -1,7 +1,7 @@
 """Expressions in the SQL of the native kernel (DuckDB), with the values and types Spark SQL gives.
 
-Where Spark's ANSI mode raises, the native expression raises too, and so it does on rare inputs where the engines differ: the engine
-then asks Spark. A function without an entry in the tables is not in the verified set.
+Where Spark's ANSI mode raises, the native expression raises too, and so it does on rare inputs where the engines
+differ: the engine then asks Spark. A function without an entry in the tables is not in the verified set.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def as_huge(node: Node) -> Node:
 def guard(bad: Node, value: Node, reason: str) -> Node:
     """`value`, but an error on rows where `bad` is true; a null test lets the value through.
 
-    The engine answers an error of the native kernel by asking Spark, so a guard is also the way to leave rare inputs to it.
+    The engine answers an error of the native kernel by asking Spark, so a guard is also how rare inputs are left to it.
     """
     return sql.case([bad, sql.function("error", sql.text(f"native: {reason}"))], value)
 
@@ -96,7 +96,7 @@ def instant(local: Node) -> Node:
 
 def renamed(name: str) -> Builder:
     """A lowering to a DuckDB function with the same arguments, type and behaviour."""
-    return lambda call, arguments: sql.function(name, *arguments)
+    return lambda _call, arguments: sql.function(name, *arguments)
 
 
 def retyped(name: str) -> Builder:
@@ -104,8 +104,8 @@ def retyped(name: str) -> Builder:
     return lambda call, arguments: cast(sql.function(name, *arguments), call.type)
 
 
-def infix(kind: type[exp.Binary]) -> Builder:
-    return lambda call, arguments: sql.binary(kind, *arguments)
+def infix(kind: type[Node]) -> Builder:
+    return lambda _call, arguments: sql.binary(kind, *arguments)
 
 
 def literal_value(call: Call, position: int) -> Any:

@@ -24,6 +24,7 @@ from nearly.plan.types import (
     DataType,
     Decimal,
     decimal,
+    decimal_for,
 )
 
 EXACT_DOUBLE_DIGITS = 15
@@ -83,7 +84,7 @@ def _truncate(node: Node, source: DataType, target: DataType) -> Node:
 
 
 def _truncate_decimal(node: Node, source: DataType, target: DataType) -> Node:
-    """Exact for bigint; Spark goes through double for the shorter integers, so values where that matters are left to it."""
+    """Exact for bigint; Spark goes through double for shorter integers, so values where that matters are left to it."""
     exact = sql.function("trunc", node)
     if target == LONG or (isinstance(source, Decimal) and source.precision <= EXACT_DOUBLE_DIGITS):
         return cast(exact, target)
@@ -94,10 +95,10 @@ def _truncate_decimal(node: Node, source: DataType, target: DataType) -> Node:
 
 def _write_decimal(node: Node, source: DataType, target: DataType) -> Node:
     """DuckDB leaves out the zero before the point when a type has no whole digits."""
-    assert isinstance(source, Decimal)
-    if source.scale == MAX_PRECISION:
+    given = decimal_for(source)
+    if given.scale == MAX_PRECISION:
         raise _unverified("CAST", source, target)
-    return cast(cast(node, decimal(max(source.precision, source.scale + 1), source.scale)), STRING)
+    return cast(cast(node, decimal(max(given.precision, given.scale + 1), given.scale)), STRING)
 
 
 def _read_double(node: Node, source: DataType, target: DataType) -> Node:

@@ -9,7 +9,7 @@ from nearly.plan.dialects.native_aggregates import average_of
 from nearly.plan.dialects.native_build import Builder, cast
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Call
-from nearly.plan.types import Decimal
+from nearly.plan.types import Decimal, decimal_for
 
 
 def _average_of(call: Call, arguments: list[Node]) -> Node:
@@ -17,9 +17,7 @@ def _average_of(call: Call, arguments: list[Node]) -> Node:
     total, count = arguments
     if not isinstance(call.type, Decimal):
         return sql.binary(exp.Div, total, sql.function("nullif", count, sql.integer(0)))
-    given = call.arguments[0].type
-    assert isinstance(given, Decimal)
-    return average_of(total, given.scale, count, call.type)
+    return average_of(total, decimal_for(call.arguments[0].type), count, call.type)
 
 
 def _raise_error(call: Call, arguments: list[Node]) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from decimal import Decimal as Number
 
 from sqlglot import exp
@@ -36,9 +36,9 @@ def _text(constant: Literal) -> str:
     match value:
         case Number():
             return format(value, "f")
-        case datetime.datetime() if constant.type == TIMESTAMP:
-            return value.astimezone(datetime.UTC).isoformat(sep=" ")
-        case datetime.datetime() | datetime.date():
+        case dt.datetime() if constant.type == TIMESTAMP:
+            return value.astimezone(dt.UTC).isoformat(sep=" ")
+        case dt.datetime() | dt.date():
             return value.isoformat()
         case int() | float():
             return repr(value)

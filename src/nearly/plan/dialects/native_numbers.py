@@ -1,7 +1,7 @@
 """Arithmetic and mathematics in DuckDB, equal to Spark's ANSI results.
 
-Decimals stay in DuckDB's own decimal operators for `+ - *`, with the scale Spark gives them; only their width may differ until the
-outermost cast. Division is done exactly in 128-bit integers.
+Decimals stay in DuckDB's own decimal operators for `+ - *`, with the scale Spark gives them; only their width may
+differ until the outermost cast. Division is done exactly in 128-bit integers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from nearly.errors import Unsupported
 from nearly.plan.dialects import sql
-from nearly.plan.dialects.native_build import Builder, as_huge, cast, guard, power_of_ten, renamed
+from nearly.plan.dialects.native_build import Builder, as_huge, cast, guard, literal_value, power_of_ten, renamed
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Call, Expression, Literal
 from nearly.plan.types import (
@@ -22,11 +22,16 @@ from nearly.plan.types import (
     STRING,
     DataType,
     Decimal,
+    Interval,
     decimal,
+    decimal_for,
 )
 
+FAST_DIGITS = 18
+"""Decimals of so many digits are 64-bit integers in DuckDB."""
+
 ROOMY_SCALE = 8
-"""Up to this scale a product may stay in DuckDB's fast 18 digits, where it has at least ten whole ones and raises beyond."""
+"""Up to this scale a product may stay in DuckDB's fast 18 digits: ten of them are whole, and it raises beyond."""
 
 DIVISION_BY_ZERO = "division by zero"
 MAX_ROUNDED_DIGITS = 18
@@ -41,8 +46,10 @@ def _decimal_result(call: Call, node: Node, scale: int) -> Node:
     return node if scale == _scale(call.type) else cast(node, call.type)
 
 
-def _sum(kind: type[exp.Binary]) -> Builder:
+def _sum(kind: type[Node]) -> Builder:
     def build(call: Call, arguments: list[Node]) -> Node:
+        if isinstance(call.type, Interval):
+            raise Unsupported("a difference of moments is not in the native kernel's verified set; use datediff")
         if not isinstance(call.type, Decimal):
             return sql.binary(kind, *arguments)
         scale = max(_scale(each.type) for each in call.arguments)
@@ -65,7 +72,7 @@ def _product(call: Call, arguments: list[Node]) -> Node:
 
 def _quotient(call: Call, arguments: list[Node]) -> Node:
     if isinstance(call.type, Decimal):
-        return divide_decimals(arguments[0], _scale(call.arguments[0].type), arguments[1], call.arguments[1], call.type)
+        return _divide_decimals(call, *arguments)
     dividend, divisor = arguments
     return _unless_zero(call.arguments[1], divisor, sql.binary(exp.Div, dividend, divisor.copy()))
 
@@ -77,22 +84,36 @@ def _unless_zero(typed: Expression, divisor: Node, value: Node) -> Node:
     return guard(sql.binary(exp.EQ, divisor, sql.integer(0)), value, DIVISION_BY_ZERO)
 
 
-def divide_decimals(dividend: Node, scale: int, divisor: Node, typed: Expression, result: Decimal) -> Node:
-    """The quotient with HALF_UP rounding: one digit more than needed is computed by truncation, and the cast rounds it off.
+def _divide_decimals(call: Call, dividend: Node, divisor: Node) -> Node:
+    """n / d rounded HALF_UP is (2n + sign(n)|d|) / 2d truncated: one 128-bit division. Beyond 128 bits it raises."""
+    dividend_type, divisor_type = (decimal_for(each.type) for each in call.arguments)
+    result = decimal_for(call.type)
+    shift = result.scale + divisor_type.scale
+    extra = max(0, dividend_type.scale - shift)
+    n = scaled_integer(dividend, dividend_type, shift + extra)
+    d = scaled_integer(divisor, divisor_type, divisor_type.scale + extra)
+    size = sql.function("abs", d)
+    half = sql.case([sql.binary(exp.LT, n, sql.integer(0)), exp.Neg(this=size)], size.copy())
+    doubled = sql.binary(exp.Add, sql.binary(exp.Mul, sql.integer(2), n.copy()), half)
+    quotient = sql.binary(exp.IntDiv, doubled, sql.binary(exp.Mul, sql.integer(2), d.copy()))
+    return unscaled(quotient, result.scale, result)
 
-    Exact because HALF_UP looks at the first dropped digit only. An intermediate beyond 38 digits raises.
+
+def scaled_integer(node: Node, type_: Decimal, shift: int) -> Node:
+    """node * 10**shift as a 128-bit integer, for shift >= scale.
+
+    A decimal times a power of ten keeps its scale, so it needs room for that many digits more: in 64 bits for short
+    decimals, in 128 bits for others. Without that room the digits are taken from the number's text, which is slower.
     """
-    divisor_scale = _scale(typed.type)
-    shift = result.scale + 1 + divisor_scale
-    whole_dividend = scaled_integer(dividend, scale, max(shift, scale))
-    whole_divisor = scaled_integer(divisor, divisor_scale, divisor_scale + max(0, scale - shift))
-    return unscaled(sql.binary(exp.IntDiv, whole_dividend, whole_divisor), result.scale + 1, result)
-
-
-def scaled_integer(node: Node, scale: int, shift: int) -> Node:
-    """node * 10**shift as a 128-bit integer, for shift >= scale."""
-    wide = cast(node, decimal(MAX_PRECISION, scale))
-    return as_huge(sql.binary(exp.Mul, wide, power_of_ten(shift)) if shift else wide)
+    missing = as_huge(sql.text(str(10 ** (shift - type_.scale))))
+    if type_.precision + type_.scale <= FAST_DIGITS:
+        scaled = sql.binary(exp.Mul, cast(node, decimal(FAST_DIGITS, type_.scale)), power_of_ten(type_.scale))
+        return sql.binary(exp.Mul, as_huge(cast(scaled, LONG)), missing)
+    if type_.precision + shift <= MAX_PRECISION:
+        wide = cast(node, decimal(MAX_PRECISION, type_.scale))
+        return as_huge(sql.binary(exp.Mul, wide, power_of_ten(shift)) if shift else wide)
+    digits = sql.function("replace", cast(cast(node, type_), STRING), sql.text("."), sql.text(""))
+    return sql.binary(exp.Mul, as_huge(digits), missing)
 
 
 def unscaled(node: Node, scale: int, result: Decimal) -> Node:
@@ -107,7 +128,7 @@ def _whole_quotient(call: Call, arguments: list[Node]) -> Node:
     if not all(isinstance(each.type, Decimal) for each in call.arguments):
         return sql.binary(exp.IntDiv, *arguments)
     pairs = zip(arguments, call.arguments, strict=True)
-    left, right = (scaled_integer(node, _scale(typed.type), scale) for node, typed in pairs)
+    left, right = (scaled_integer(node, decimal_for(typed.type), scale) for node, typed in pairs)
     return cast(sql.binary(exp.IntDiv, left, right), LONG)
 
 
@@ -120,10 +141,9 @@ def _remainder(call: Call, arguments: list[Node]) -> Node:
     scale = max(_scale(type_) for type_ in types)
     if all(type_.whole_digits + scale <= MAX_PRECISION for type_ in types if isinstance(type_, Decimal)):
         return value
-    assert isinstance(call.type, Decimal)
     parts = zip(arguments, types, strict=True)
-    left, right = (scaled_integer(node, _scale(type_), scale) for node, type_ in parts)
-    return unscaled(sql.binary(exp.Mod, left, right), scale, call.type)
+    left, right = (scaled_integer(node, decimal_for(type_), scale) for node, type_ in parts)
+    return unscaled(sql.binary(exp.Mod, left, right), scale, decimal_for(call.type))
 
 
 def _positive_remainder(call: Call, arguments: list[Node]) -> Node:
@@ -147,16 +167,15 @@ def _to_whole(name: str) -> Builder:
 
 def _round(call: Call, arguments: list[Node]) -> Node:
     """HALF_UP; a double is rounded in its shortest decimal form, as Java writes it."""
-    digits = call.arguments[1]
-    assert isinstance(digits, Literal)
+    digits = int(literal_value(call, 1))
     operand = call.arguments[0].type
     if operand in FRACTIONS:
-        return _round_double(call, arguments[0], digits.value)
-    if isinstance(operand, Decimal) and digits.value >= 0:
+        return _round_double(call, arguments[0], digits)
+    if isinstance(operand, Decimal) and digits >= 0:
         return cast(arguments[0], call.type)
-    if operand in INTEGERS and digits.value >= 0:
+    if operand in INTEGERS and digits >= 0:
         return arguments[0]
-    return _round_whole(call, arguments[0], -digits.value)
+    return _round_whole(call, arguments[0], -digits)
 
 
 def _round_double(call: Call, node: Node, digits: int) -> Node:
@@ -194,7 +213,9 @@ def _positive_only(name: str) -> Builder:
 
     def build(call: Call, arguments: list[Node]) -> Node:
         (value,) = arguments
-        return sql.case([sql.binary(exp.GT, value, sql.integer(0)), sql.function(name, value.copy())], cast(exp.Null(), call.type))
+        return sql.case(
+            [sql.binary(exp.GT, value, sql.integer(0)), sql.function(name, value.copy())], cast(exp.Null(), call.type)
+        )
 
     return build
 

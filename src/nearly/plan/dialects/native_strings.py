@@ -41,7 +41,7 @@ def _concatenate_separated(call: Call, arguments: list[Node]) -> Node:
     return sql.case([sql.is_null(arguments[0]), exp.Null()], sql.text(""))
 
 
-def _like(kind: type[exp.Binary]) -> Builder:
+def _like(kind: type[Node]) -> Builder:
     """Spark rejects a pattern whose escape stands before an ordinary character; such patterns are left to it."""
 
     def build(call: Call, arguments: list[Node]) -> Node:
@@ -88,7 +88,9 @@ def _substring(call: Call, arguments: list[Node]) -> Node:
     if length is not None and length <= 0:
         return sql.case([sql.is_null(text), exp.Null()], sql.text(""))
     if start >= 0:
-        return sql.function("substring", text, sql.integer(max(start, 1)), *([] if length is None else [sql.integer(length)]))
+        return sql.function(
+            "substring", text, sql.integer(max(start, 1)), *([] if length is None else [sql.integer(length)])
+        )
     return _substring_from_end(text, start, length)
 
 
@@ -124,7 +126,10 @@ def _locate(call: Call, arguments: list[Node]) -> Node:
     if first == 1:
         return cast(sql.function("strpos", text, part), INT)
     rest = sql.function("strpos", sql.function("substring", text, start), part)
-    found = sql.case([sql.binary(exp.EQ, rest, sql.integer(0)), sql.integer(0)], sql.binary(exp.Add, rest.copy(), sql.integer(first - 1)))
+    found = sql.case(
+        [sql.binary(exp.EQ, rest, sql.integer(0)), sql.integer(0)],
+        sql.binary(exp.Add, rest.copy(), sql.integer(first - 1)),
+    )
     odd = sql.binary(exp.EQ, part.copy(), sql.text(""))
     return guard(odd, cast(found, INT), "locate of empty text")
 
@@ -144,7 +149,9 @@ def _repeat(call: Call, arguments: list[Node]) -> Node:
 
 def _split_part(call: Call, arguments: list[Node]) -> Node:
     """Part 0 is an error in Spark, and an empty delimiter does not split there."""
-    odd = sql.binary(exp.Or, sql.binary(exp.EQ, arguments[2], sql.integer(0)), sql.binary(exp.EQ, arguments[1], sql.text("")))
+    odd = sql.binary(
+        exp.Or, sql.binary(exp.EQ, arguments[2], sql.integer(0)), sql.binary(exp.EQ, arguments[1], sql.text(""))
+    )
     parts = sql.function("split_part", *(argument.copy() for argument in arguments))
     return guard(odd, parts, "split_part by nothing or part 0")
 

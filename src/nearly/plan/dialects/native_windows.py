@@ -10,10 +10,15 @@ from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Call, Literal
 
 
-def _of_frame(call: Call, arguments: list[Node]) -> Node:
-    skip = call.arguments[1]
-    value = sql.function(call.function, arguments[0])
-    return exp.IgnoreNulls(this=value) if isinstance(skip, Literal) and skip.value else value
+def _of_frame(kind: type[Node]) -> Builder:
+    """The typed nodes here, because the generator writes IGNORE NULLS only for them."""
+
+    def build(call: Call, arguments: list[Node]) -> Node:
+        skip = call.arguments[1]
+        value = kind(this=arguments[0])
+        return exp.IgnoreNulls(this=value) if isinstance(skip, Literal) and skip.value else value
+
+    return build
 
 
 def _plain(call: Call, arguments: list[Node]) -> Node:
@@ -29,7 +34,7 @@ LOWERINGS: dict[str, Builder] = {
     "ntile": _plain,
     "lag": _plain,
     "lead": _plain,
-    "first_value": _of_frame,
-    "last_value": _of_frame,
+    "first_value": _of_frame(exp.FirstValue),
+    "last_value": _of_frame(exp.LastValue),
     "nth_value": _plain,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal as Number
 
@@ -98,9 +98,9 @@ def _text(constant: Literal) -> str:
     match value:
         case Number():
             return format(value, "f")
-        case datetime.datetime() if constant.type == TIMESTAMP:
-            return value.astimezone(datetime.UTC).isoformat(sep=" ")
-        case datetime.datetime() | datetime.date():
+        case dt.datetime() if constant.type == TIMESTAMP:
+            return value.astimezone(dt.UTC).isoformat(sep=" ")
+        case dt.datetime() | dt.date():
             return value.isoformat()
         case int() | float():
             return repr(value)
@@ -121,11 +121,11 @@ def _named(call: Call, arguments: list[Node]) -> Node:
     return sql.function(call.function, *arguments)
 
 
-def _infix(kind: type[exp.Binary]) -> Builder:
-    return lambda call, arguments: sql.binary(kind, *arguments)
+def _infix(kind: type[Node]) -> Builder:
+    return lambda _call, arguments: sql.binary(kind, *arguments)
 
 
-def _matching(kind: type[exp.Binary]) -> Builder:
+def _matching(kind: type[Node]) -> Builder:
     def build(call: Call, arguments: list[Node]) -> Node:
         match = kind(this=sql.operand(arguments[0]), expression=sql.operand(arguments[1]))
         return exp.Escape(this=match, expression=arguments[2])
@@ -146,7 +146,7 @@ OPERATORS: dict[str, Builder] = {
     "/": _infix(exp.Div),
     "div": _infix(exp.IntDiv),
     "%": _infix(exp.Mod),
-    "neg": lambda call, arguments: exp.Neg(this=sql.operand(arguments[0])),
+    "neg": lambda _call, arguments: exp.Neg(this=sql.operand(arguments[0])),
     "=": _infix(exp.EQ),
     "<=>": _infix(exp.NullSafeEQ),
     "<": _infix(exp.LT),
@@ -156,11 +156,11 @@ OPERATORS: dict[str, Builder] = {
     "<>": _infix(exp.NEQ),
     "and": _infix(exp.And),
     "or": _infix(exp.Or),
-    "not": lambda call, arguments: exp.Not(this=sql.operand(arguments[0])),
-    "isnull": lambda call, arguments: sql.is_null(arguments[0]),
-    "isnotnull": lambda call, arguments: sql.is_not_null(arguments[0]),
-    "in": lambda call, arguments: exp.In(this=sql.operand(arguments[0]), expressions=arguments[1:]),
-    "case": lambda call, arguments: sql.case(arguments[:-1], arguments[-1]),
+    "not": lambda _call, arguments: exp.Not(this=sql.operand(arguments[0])),
+    "isnull": lambda _call, arguments: sql.is_null(arguments[0]),
+    "isnotnull": lambda _call, arguments: sql.is_not_null(arguments[0]),
+    "in": lambda _call, arguments: exp.In(this=sql.operand(arguments[0]), expressions=arguments[1:]),
+    "case": lambda _call, arguments: sql.case(arguments[:-1], arguments[-1]),
     "like": _matching(exp.Like),
     "ilike": _matching(exp.ILike),
     "timestamp_add_months": _infix(exp.Add),

@@ -17,7 +17,7 @@ def operand(node: Node) -> Node:
     return node if tight else exp.Paren(this=node)
 
 
-def binary(kind: type[exp.Binary], left: Node, right: Node) -> Node:
+def binary(kind: type[Node], left: Node, right: Node) -> Node:
     return kind(this=operand(left), expression=operand(right))
 
 
@@ -68,9 +68,7 @@ def window(node: Node, partition: Sequence[Node], order: Sequence[exp.Ordered], 
 def frame(unit: str, start: int | None, end: int | None) -> exp.WindowSpec:
     start_bound, start_side = _bound(start, "PRECEDING")
     end_bound, end_side = _bound(end, "FOLLOWING")
-    return exp.WindowSpec(
-        kind=unit.upper(), start=start_bound, start_side=start_side, end=end_bound, end_side=end_side
-    )
+    return exp.WindowSpec(kind=unit.upper(), start=start_bound, start_side=start_side, end=end_bound, end_side=end_side)
 
 
 def _bound(offset: int | None, open_side: str) -> tuple[str | Node, str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 from decimal import Decimal as Number
 from typing import Any
@@ -123,8 +123,8 @@ def number(unscaled: int, scale: int) -> Number:
     return Number((1 if unscaled < 0 else 0, digits, -scale))
 
 
-def _date_or_none(text: str) -> datetime.date | None:
+def _date_or_none(text: str) -> dt.date | None:
     try:
-        return datetime.date.fromisoformat(text)
+        return dt.date.fromisoformat(text)
     except ValueError:
         return None

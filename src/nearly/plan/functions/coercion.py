@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 from nearly.errors import Unsupported
 from nearly.plan.expressions import Expression, Literal
@@ -42,16 +41,18 @@ def implicit(name: str, argument: Expression, wanted: DataType) -> Expression:
 def common(name: str, arguments: Sequence[Expression], promote_strings: bool = True) -> tuple[Expression, ...]:
     """All arguments cast to their common type, folded from left to right as Spark does."""
     given = {each.type for each in arguments} - {NULL}
-    mixed_strings = STRING in given and len(given) > 1
-    found = None if mixed_strings and not promote_strings else reduce(_fold, (each.type for each in arguments))
-    if found is None:
+    found = _common_type([each.type for each in arguments])
+    if found is None or (STRING in given and len(given) > 1 and not promote_strings):
         shown = ", ".join(str(each.type) for each in arguments)
         raise Unsupported(f"{name!r} over ({shown}): nearly knows no common type for these")
     return tuple(coerce(each, found) for each in arguments)
 
 
-def _fold(left: DataType | None, right: DataType) -> DataType | None:
-    return None if left is None else common_type(left, right)
+def _common_type(types: Sequence[DataType]) -> DataType | None:
+    found: DataType | None = NULL
+    for type_ in types:
+        found = None if found is None else common_type(found, type_)
+    return found
 
 
 def operands(name: str, left: Expression, right: Expression) -> tuple[Expression, Expression]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 
 from nearly.errors import Unsupported
 from nearly.plan.expressions import Call, Expression, Literal
@@ -57,7 +57,12 @@ def add_or_subtract(name: str, arguments: Arguments) -> Expression:
         left, right = right, left
     if left.type == DATE and right.type in (BYTE, SHORT, INT):
         return _add_days("date_add" if name == "+" else "date_sub", (left, right))
-    if left.type in DATETIMES and isinstance(right, Literal) and isinstance(right.type, Interval) and right.value is not None:
+    if (
+        left.type in DATETIMES
+        and isinstance(right, Literal)
+        and isinstance(right.type, Interval)
+        and right.value is not None
+    ):
         return _add_interval(left, right.type, right.value if name == "+" else -right.value)
     raise refuse(name, arguments)
 
@@ -88,8 +93,8 @@ def _add_days(name: str, arguments: Arguments) -> Expression:
     days = implicit(name, arguments[1], INT)
     if isinstance(start, Literal) and isinstance(days, Literal) and None not in (start.value, days.value):
         moved = start.value.toordinal() + (days.value if name == "date_add" else -days.value)
-        if 1 <= moved <= datetime.date.max.toordinal():
-            return Literal(DATE, datetime.date.fromordinal(moved))
+        if 1 <= moved <= dt.date.max.toordinal():
+            return Literal(DATE, dt.date.fromordinal(moved))
     return Call(DATE, name, (start, days))
 
 
@@ -103,9 +108,9 @@ def _add_months(name: str, arguments: Arguments) -> Expression:
     return Call(DATE, name, (start, months))
 
 
-def _same_day(year: int, month: int, day: int) -> datetime.date:
-    following = datetime.date(year + month // 12, month % 12 + 1, 1)
-    return datetime.date(year, month, min(day, (following - datetime.timedelta(days=1)).day))
+def _same_day(year: int, month: int, day: int) -> dt.date:
+    following = dt.date(year + month // 12, month % 12 + 1, 1)
+    return dt.date(year, month, min(day, (following - dt.timedelta(days=1)).day))
 
 
 def _truncate_date(name: str, arguments: Arguments) -> Expression:
@@ -127,11 +132,9 @@ def _unit(name: str, argument: Expression, units: dict[str, str]) -> Literal:
 def _part(name: str, arguments: Arguments) -> Expression:
     """`extract(unit FROM x)`, also spelled `date_part('unit', x)`."""
     unit, moment = arguments
-    known = isinstance(unit, Literal) and isinstance(unit.value, str) and unit.value.lower() in PARTS
-    if not known or moment.type not in (*DATETIMES, STRING):
+    function = PARTS.get(str(unit.value).lower()) if isinstance(unit, Literal) else None
+    if function is None or moment.type not in (*DATETIMES, STRING):
         raise refuse(name, arguments)
-    assert isinstance(unit, Literal)
-    function = PARTS[unit.value.lower()]
     return FUNCTIONS[function].resolve(function, (moment,))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 from decimal import Decimal as Number
 from typing import Any
@@ -56,9 +56,9 @@ def literal(value: Any, type_: DataType | None = None) -> Literal:
             return Literal(DOUBLE, value)
         case str():
             return Literal(STRING, value)
-        case datetime.datetime():
+        case dt.datetime():
             return Literal(TIMESTAMP_NTZ if value.tzinfo is None else TIMESTAMP, value)
-        case datetime.date():
+        case dt.date():
             return Literal(DATE, value)
     raise Unsupported(f"a literal of Python type {type(value).__name__} is not in nearly's verified set")
 
@@ -100,22 +100,22 @@ def date(text: str) -> Literal:
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text.strip()):
         raise Unsupported(f"DATE {text!r}: nearly reads dates as yyyy-mm-dd")
     try:
-        return Literal(DATE, datetime.date.fromisoformat(text.strip()))
+        return Literal(DATE, dt.date.fromisoformat(text.strip()))
     except ValueError as wrong:
         raise SchemaError(f"DATE {text!r} is no date: {wrong}") from wrong
 
 
-def timestamp(text: str, zone: datetime.tzinfo) -> Literal:
+def timestamp(text: str, zone: dt.tzinfo) -> Literal:
     """`TIMESTAMP 'yyyy-mm-dd hh:mm:ss[.ffffff]'` without an offset, in the session's time zone."""
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?)?", text.strip()):
         raise Unsupported(f"TIMESTAMP {text!r}: nearly reads timestamps as yyyy-mm-dd hh:mm:ss")
     try:
-        local = datetime.datetime.fromisoformat(text.strip()).replace(tzinfo=zone)
+        local = dt.datetime.fromisoformat(text.strip()).replace(tzinfo=zone)
     except ValueError as wrong:
         raise SchemaError(f"TIMESTAMP {text!r} is no timestamp: {wrong}") from wrong
-    if local.astimezone(datetime.UTC).astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
+    if local.astimezone(dt.UTC).astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
         raise Unsupported(f"TIMESTAMP {text!r} does not exist in time zone {zone}: clocks skip it")
-    return Literal(TIMESTAMP, local.astimezone(datetime.UTC))
+    return Literal(TIMESTAMP, local.astimezone(dt.UTC))
 
 
 def interval(text: str, unit: str) -> Literal:

@@ -52,10 +52,7 @@ def _whole_literal(name: str, argument: Expression, least: int | None = None) ->
 
 
 _FUNCTIONS = {
-    **{
-        name: Function(0, 0, _ranking)
-        for name in ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist")
-    },
+    **{name: Function(0, 0, _ranking) for name in ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist")},
     "ntile": Function(1, 1, _tiles),
     "lag": Function(1, 3, _neighbour),
     "lead": Function(1, 3, _neighbour),

@@ -1,0 +1,127 @@
+"""What is known of a plan's rows: which columns identify them, and which ones their blocks are clustered by.
+
+Law of keys: no two rows of the plan are equal in all columns of a key. The empty key says that there is at most one row.
+Law of clustering: rows equal in a clustering column come from the same block, or from two neighbouring ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+from nearly.plan.expressions import Call, Column, Expression, conjuncts
+from nearly.plan.nodes import Aggregate, Join, Output, Plan, Project, Scan, SetOperation, Values
+from nearly.plan.schema import FindTable
+
+Key = frozenset[str]
+Keys = frozenset[Key]
+NO_KEYS: Keys = frozenset()
+MOST_KEYS = 8
+"""A join of many tables has a key for every choice of their keys; a few are enough."""
+
+
+def keys(plan: Plan, find_table: FindTable) -> Keys:
+    """Column sets that identify a row of the plan, as far as they can be derived."""
+
+    def below(child: Plan) -> Keys:
+        return keys(child, find_table)
+
+    match plan:
+        case Scan():
+            names = {field.source: field.name for field in plan.fields}
+            key = find_table(plan.table).key
+            return frozenset({frozenset(names[name] for name in key)}) if key and set(key) <= set(names) else NO_KEYS
+        case Values():
+            return frozenset({frozenset[str]()}) if len(plan.rows) <= 1 else NO_KEYS
+        case Project():
+            return _renamed(below(plan.child), plan.outputs)
+        case Aggregate():
+            if plan.sets is not None:
+                extra = {plan.grouping_id.name} if plan.grouping_id else set()
+                return frozenset({frozenset({key.name for key in plan.keys} | extra)})
+            return frozenset({frozenset(key.name for key in plan.keys)})
+        case Join():
+            return _joined(plan, below)
+        case SetOperation():
+            return NO_KEYS if plan.kind == "union" and plan.every else _of_set(plan, below)
+    return below(plan.children[0]) if plan.children else NO_KEYS
+
+
+def clustering(plan: Plan, find_table: FindTable) -> frozenset[str]:
+    """Columns whose equal values stay together in blocks, from the scan that a plan reads in blocks upwards."""
+    match plan:
+        case Scan():
+            column = find_table(plan.table).ranges_of
+            return frozenset(field.name for field in plan.fields if field.source == column)
+        case Project():
+            names = clustering(plan.child, find_table)
+            return frozenset(o.name for o in plan.outputs if isinstance(o.expression, Column) and o.expression.name in names)
+        case Aggregate():
+            names = clustering(plan.child, find_table)
+            grouped = [key for key in plan.keys if isinstance(key.expression, Column) and key.expression.name in names]
+            return frozenset(key.name for key in grouped) if plan.sets is None else frozenset()
+        case Join():
+            return _joined_clustering(plan, find_table)
+        case SetOperation() | Values():
+            return frozenset()
+    return clustering(plan.children[0], find_table) if plan.children else frozenset()
+
+
+def _renamed(found: Keys, outputs: tuple[Output, ...]) -> Keys:
+    names = {o.expression.name: o.name for o in reversed(outputs) if isinstance(o.expression, Column)}
+    return frozenset(frozenset(names[name] for name in key) for key in found if key <= set(names))
+
+
+def _joined(plan: Join, below: Callable[[Plan], Keys]) -> Keys:
+    left = below(plan.left)
+    if plan.kind in ("semi", "anti"):
+        return left
+    right = below(plan.right)
+    pairs = equated(plan)
+    from_left = {a for a, _ in pairs}
+    from_right = {b for _, b in pairs}
+    found: set[Key] = set()
+    if any(key <= from_right for key in right) and plan.kind in ("inner", "left", "cross"):
+        found |= left
+    if any(key <= from_left for key in left) and plan.kind in ("inner", "right", "cross"):
+        found |= right
+    if not found and plan.kind != "full":
+        found |= {a | b for a, b in product(left, right)}
+    return frozenset(sorted(found, key=lambda key: (len(key), sorted(key)))[:MOST_KEYS])
+
+
+def _of_set(plan: SetOperation, below: Callable[[Plan], Keys]) -> Keys:
+    whole = frozenset({frozenset(column.name for column in plan.given)}) if not plan.every else NO_KEYS
+    if plan.kind == "union":
+        return whole
+    names = {a.name: b.name for a, b in zip(plan.left.columns, plan.given, strict=True)}
+    return whole | frozenset(frozenset(names[name] for name in key) for key in below(plan.left))
+
+
+def _joined_clustering(plan: Join, find_table: FindTable) -> frozenset[str]:
+    left, right = clustering(plan.left, find_table), clustering(plan.right, find_table)
+    match plan.kind:
+        case "left" | "semi" | "anti":
+            return left
+        case "right":
+            return right
+        case "inner" | "cross":
+            return left | right
+    return frozenset()
+
+
+def equated(plan: Join) -> list[tuple[str, str]]:
+    """Pairs of column names, left one first, that the join's condition makes equal."""
+    pairs = []
+    for part in conjuncts(plan.condition):
+        if isinstance(part, Call) and part.function == "=" and all(isinstance(each, Column) for each in part.arguments):
+            first, second = (_name(each) for each in part.arguments)
+            if first in plan.left.names and second in plan.right.names:
+                pairs.append((first, second))
+            elif second in plan.left.names and first in plan.right.names:
+                pairs.append((second, first))
+    return pairs
+
+
+def _name(expression: Expression) -> str:
+    return expression.name if isinstance(expression, Column) else ""
