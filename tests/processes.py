@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyspark
@@ -62,10 +62,8 @@ def _await(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> None:
 
 def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
     for process in reversed(processes):
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.wait()
 
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 class Answer:
     """Values, bounds of the same shape, and how they came about.
 
-    `low` and `high` bound each value with probability `confidence` and equal it where it is certain; `hard_low` and `hard_high` bound it
-    for sure and are null where nothing is known for sure. `source` names what answered: native, spark, a view or a synopsis.
+    `low` and `high` bound each value with probability `confidence` and equal it where it is certain; `hard_low` and `hard_high`
+    bound it for sure and are null where nothing is known for sure. `source` names what answered: native, spark, a view or a
+    synopsis.
     """
 
     table: pa.Table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
+from typing import Self
 
 WIDTH = 30
 
@@ -17,7 +18,7 @@ class ProgressBar:
         self._watched = sys.stderr.isatty()
         self._started = time.monotonic()
 
-    def __enter__(self) -> ProgressBar:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

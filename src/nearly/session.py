@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from nearly.answer import Answer
 from nearly.engine.catalog import Catalog
@@ -33,9 +33,9 @@ def connect(
 ) -> Session:
     """Open a session.
 
-    `spark` is None for an embedded local Spark, a SparkSession (classic or Connect), a master URL (`spark://host:7077`) or a Connect
-    URL (`sc://host`). `path` is the catalog's directory; executors must see it. `executors` and `cores` are counted when not given;
-    `memory` bounds the native engine in each task (default 4GB), which spills to disk beyond it.
+    `spark` is None for an embedded local Spark, a SparkSession (classic or Connect), a master URL (`spark://host:7077`) or a
+    Connect URL (`sc://host`). `path` is the catalog's directory; executors must see it. `executors` and `cores` are counted when
+    not given; `memory` bounds the native engine in each task (default 4GB), which spills to disk beyond it.
     """
     if (executors is None) != (cores is None):
         executors, cores = executors or 1, cores or 1
@@ -64,7 +64,7 @@ class Session:
         self._engine = engine
         self._closed = False
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -81,11 +81,11 @@ class Session:
         """Names of the registered tables."""
         return self._open.catalog.names
 
-    def register(
-        self, name: str, source: Any, *, key: Sequence[str] = (), clustered_by: Sequence[str] | None = None
-    ) -> Table:
-        """Make a table known by name: Parquet files (a path, directory, glob or several), CSV or JSON by path, a Spark DataFrame or the
-        name of a table in Spark's catalog. Parquet on local storage is used in place; anything else is copied once by Spark.
+    def register(self, name: str, source: Any, *, key: Sequence[str] = (), clustered_by: Sequence[str] | None = None) -> Table:
+        """Make a table known by name.
+
+        The source is Parquet files (a path, directory, glob or several), CSV or JSON by path, a Spark DataFrame, or the name of a
+        table in Spark's catalog. Parquet on local storage is used in place; anything else is copied once by Spark.
         """
         with ProgressBar(f"registering {name}") as bar:
             engine = self._open
@@ -159,5 +159,3 @@ class Query:
         if self._prepared is None:
             self._prepared = self._engine.prepare(self._text, self._kernel)
         return self._prepared
-
-

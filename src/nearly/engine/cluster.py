@@ -160,9 +160,7 @@ def _from_url(url: str) -> SparkSession:
     if url.startswith("sc://"):
         return _started(lambda: SparkSession.builder.remote(url).create(), url)
     if not re.match(r"(local(\[.*\])?|spark://.*|k8s://.*|yarn)$", url):
-        raise SchemaError(
-            f"{url!r} is neither a Spark master (local[*], spark://host:port, yarn) nor a Connect URL (sc://host)"
-        )
+        raise SchemaError(f"{url!r} is neither a Spark master (local[*], spark://host:port, yarn) nor a Connect URL (sc://host)")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     ensure_java()
     builder = SparkSession.builder.master(url).appName("nearly")

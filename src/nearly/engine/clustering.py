@@ -58,9 +58,7 @@ def in_order(row_groups: Sequence[RowGroup], column: str) -> list[RowGroup]:
     return [each.member for each in ranges]
 
 
-def detect(
-    row_groups: Sequence[RowGroup], columns: Sequence[TableColumn], key: Sequence[str] = ()
-) -> Clustering | None:
+def detect(row_groups: Sequence[RowGroup], columns: Sequence[TableColumn], key: Sequence[str] = ()) -> Clustering | None:
     """The range clustering that the footers prove, on one column; None when there is none or just one row group.
 
     Most row groups must begin at a value of their own, which leaves out constants and columns of few values. Among

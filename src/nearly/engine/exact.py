@@ -148,9 +148,7 @@ class Engine:
             raise Unsupported(f"the native kernel cannot run this query: {reason}")
         return Prepared(text, tables, None, "spark", reason)
 
-    def _second_opinion(
-        self, text: str, tables: frozenset[str], trouble: NearlyError, kernel: str | None
-    ) -> Prepared:
+    def _second_opinion(self, text: str, tables: frozenset[str], trouble: NearlyError, kernel: str | None) -> Prepared:
         """A query that seems wrong here may be right for Spark, which knows more than this planner."""
         try:
             self.spark.schema(text, set(tables))

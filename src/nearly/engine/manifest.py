@@ -68,9 +68,7 @@ def manifest_of(footers: Iterable[Footer], contents: bool = False) -> Manifest:
 
 
 def entry_of(footer: Footer) -> FileEntry:
-    return FileEntry(
-        footer.path, footer.bytes, footer.rows, footer.checksum, footer.modified_ns, schema_checksum(footer.columns)
-    )
+    return FileEntry(footer.path, footer.bytes, footer.rows, footer.checksum, footer.modified_ns, schema_checksum(footer.columns))
 
 
 def schema_checksum(columns: Iterable[TableColumn]) -> str:

@@ -1,8 +1,8 @@
 """The native kernel: DuckDB inside Spark tasks.
 
-With one executor the whole plan is one fragment in one fat task that uses all its cores. With several, `rewrite.distribute` says where
-rows move, and every piece between two moves is a stage: the same fragment on every site, over the site's share of the data. Either
-way it is one Spark job, and Spark does the moving.
+With one executor the whole plan is one fragment in one fat task that uses all its cores. With several, `rewrite.distribute` says
+where rows move, and every piece between two moves is a stage: the same fragment on every site, over the site's share of the data.
+Either way it is one Spark job, and Spark does the moving.
 """
 
 from __future__ import annotations
@@ -116,9 +116,7 @@ class NativeKernel:
         tables = [(scan, self.catalog.table(scan.table)) for scan in spread]
         names = {scan: f"share_{place}" for place, scan in enumerate(spread)}
         shares = Shares(self.reader, tables, stage.width)
-        views = tuple(
-            tuple((names[scan], shares.view(scan, table, site)) for scan, table in tables) for site in range(stage.width)
-        )
+        views = tuple(tuple((names[scan], shares.view(scan, table, site)) for scan, table in tables) for site in range(stage.width))
         statics: dict[str, str] = {}
         sql = self._sql(stage.plan, names, statics)
         keys = tuple(key.name for key in stage.exchange.keys) if slots > 1 else ()

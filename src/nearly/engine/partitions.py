@@ -62,8 +62,7 @@ def partition_values(file: FoundFile, columns: Sequence[TableColumn]) -> tuple[P
 def partition_statistics(values: Sequence[PartitionValue], row_group: RowGroup) -> tuple[ColumnStatistics, ...]:
     """A partition column is constant in a file."""
     return tuple(
-        ColumnStatistics(each.column, each.value, each.value, row_group.rows if each.value is None else 0)
-        for each in values
+        ColumnStatistics(each.column, each.value, each.value, row_group.rows if each.value is None else 0) for each in values
     )
 
 

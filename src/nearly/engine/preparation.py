@@ -60,9 +60,7 @@ def arrangement_for(table: Table, by: str | Sequence[str] | None, buckets: int |
     """The arrangement that the arguments of `prepare` ask for."""
     if by is None:
         if buckets is not None:
-            raise SchemaError(
-                "buckets are for a layout clustered by columns: give by=..., or leave them out to shuffle"
-            )
+            raise SchemaError("buckets are for a layout clustered by columns: give by=..., or leave them out to shuffle")
         return Arrangement(SHUFFLED, shuffled=True)
     names = resolve(table.columns, [by] if isinstance(by, str) else by, "by")
     if not names:

@@ -66,14 +66,16 @@ def read_parquet(paths: Sequence[str], hive: dict[str, DataType], row_numbers: b
     """`read_parquet([...])`; the values of partition directories get the types the table has."""
     arguments: list[exp.Expr] = [exp.Array(expressions=[exp.Literal.string(_literal_path(path)) for path in paths])]
     if hive:
-        types = [
-            exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string(str(native.type_sql(type_).sql("duckdb"))))
-            for name, type_ in hive.items()
-        ]
+        types = [_typed(name, type_) for name, type_ in hive.items()]
         arguments.append(exp.EQ(this=exp.to_identifier("hive_types"), expression=exp.Struct(expressions=types)))
     for option, value in (("hive_partitioning", bool(hive)), ("file_row_number", row_numbers)):
         arguments.append(exp.EQ(this=exp.to_identifier(option), expression=exp.Boolean(this=value)))
     return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=arguments))
+
+
+def _typed(name: str, type_: DataType) -> exp.Expr:
+    text = str(native.type_sql(type_).sql(dialect="duckdb"))
+    return exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string(text))
 
 
 def _literal_path(path: str) -> str:

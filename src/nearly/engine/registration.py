@@ -96,9 +96,7 @@ def _refuse_overlap(columns: Sequence[TableColumn], partitions: Sequence[TableCo
             raise SchemaError(f"partition column {column.name!r} occurs twice, in the path or in the files; rename one")
 
 
-def _row_groups(
-    found: Sequence[FoundFile], footers: Sequence[Footer], partitions: Sequence[TableColumn]
-) -> list[RowGroup]:
+def _row_groups(found: Sequence[FoundFile], footers: Sequence[Footer], partitions: Sequence[TableColumn]) -> list[RowGroup]:
     """All row groups, with the values and statistics of their partition columns."""
     if not partitions:
         return [row_group for footer in footers for row_group in footer.row_groups]

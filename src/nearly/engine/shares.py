@@ -29,8 +29,8 @@ class Shares:
         self._reader = reader
         self._sites = sites
         ranged = [table for scan, table in tables if scan.share == "range"]
-        counts = [layout.clustering.buckets for layout in (table.layout(scan.layout) for scan, table in tables if scan.share == "buckets")
-                  if layout.clustering is not None and layout.clustering.buckets is not None]  # fmt: skip
+        hashed = [table.layout(scan.layout).clustering for scan, table in tables if scan.share == "buckets"]
+        counts = [clustering.buckets for clustering in hashed if clustering is not None and clustering.buckets is not None]
         self._coarsest = min(counts, default=1)
         self._cuts = range_cuts(max(ranged, key=lambda table: table.rows), sites) if ranged else []
 

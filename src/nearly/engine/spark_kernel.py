@@ -50,7 +50,7 @@ class SparkKernel:
         self._show(tables)
         try:
             fields = self.cluster.spark.sql(text).schema.fields
-        except AnalysisException as trouble:
+        except (PySparkException, Py4JError) as trouble:
             raise SchemaError(f"Spark refuses the query: {_message(trouble)}") from trouble
         return [(field.name, from_name(field.dataType.simpleString())) for field in fields]
 

@@ -77,9 +77,7 @@ def write_plain(spark: SparkSession, rows: DataFrame, to: Destination, progress:
     _write(spark, rows, to, None, progress)
 
 
-def write_shuffled(
-    spark: SparkSession, rows: DataFrame, count: int, seed: int, to: Destination, progress: Progress | None
-) -> None:
+def write_shuffled(spark: SparkSession, rows: DataFrame, count: int, seed: int, to: Destination, progress: Progress | None) -> None:
     """Write the rows in random order: a random number for each row picks its file and its place in it."""
     order = _free_name(rows, "nearly_order")
     drawn = rows.selectExpr("*", f"rand({seed}) AS {order}")
@@ -117,9 +115,7 @@ def refuse_unhashable(columns: Sequence[TableColumn]) -> None:
     """Equal keys must have equal hashes, which floats and nested types do not promise."""
     for column in columns:
         if column.type in (*types.FRACTIONS, types.NULL) or not types.is_simple(column.type):
-            raise Unsupported(
-                f"column {column.name!r} is {column.type}, which cannot cluster a layout; use integers or strings"
-            )
+            raise Unsupported(f"column {column.name!r} is {column.type}, which cannot cluster a layout; use integers or strings")
 
 
 def _tasks(count: int) -> int:
@@ -133,9 +129,7 @@ def _free_name(rows: DataFrame, wish: str) -> str:
     return wish
 
 
-def _write(
-    spark: SparkSession, rows: DataFrame, to: Destination, directories: str | None, progress: Progress | None
-) -> None:
+def _write(spark: SparkSession, rows: DataFrame, to: Destination, directories: str | None, progress: Progress | None) -> None:
     writer = rows.write.option("parquet.block.row.count.limit", str(to.row_group)).option("compression", "snappy")
     if directories is not None:
         writer = writer.partitionBy(directories)

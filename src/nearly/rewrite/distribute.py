@@ -1,8 +1,8 @@
 """Where rows are and where they move: Exchange nodes for a plan that runs on several sites.
 
-Each subplan's rows are `everywhere` (every site has them all), `spread` (each row at one site; perhaps rows equal in some columns at the
-same one) or at `one` site. A join or grouping runs where its rows already are when equal rows share a site; else the cheaper of
-sending the small side everywhere and sending both sides by a hash of the keys is chosen.
+Each subplan's rows are `everywhere` (every site has them all), `spread` (each row at one site; perhaps rows equal in some columns
+at the same one) or at `one` site. A join or grouping runs where its rows already are when equal rows share a site; else the cheaper
+of sending the small side everywhere and sending both sides by a hash of the keys is chosen.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ Groups = Callable[[Plan, tuple[Column, ...]], float | None]
 class Placed:
     """A subplan with its exchanges, where its rows are, and how many there may be.
 
-    Law: rows of the plan that are equal in one of the column lists of `by` are at the same site. Two plans of the same `scheme` (`hash`,
-    `range`, or `buckets` whose counts divide each other) agree on which site that is.
+    Law: rows of the plan that are equal in one of the column lists of `by` are at the same site. Two plans of the same `scheme`
+    (`hash`, `range`, or `buckets` whose counts divide each other) agree on which site that is.
     """
 
     plan: Plan
@@ -284,7 +284,10 @@ class _Joining:
         """Send one side everywhere where that is allowed and cheaper, else both by hash, else all to one site."""
         sites = self.distributor.sites
         hash_cost = left.rows + right.rows if pairs else float("inf")
-        costs = {"right": right.rows * sites if may_right else float("inf"), "left": left.rows * sites if may_left else float("inf")}
+        costs = {
+            "right": right.rows * sites if may_right else float("inf"),
+            "left": left.rows * sites if may_left else float("inf"),
+        }
         cheapest = min(costs, key=lambda side: costs[side])
         if costs[cheapest] <= hash_cost and costs[cheapest] < float("inf"):
             if cheapest == "right":

@@ -12,7 +12,9 @@ from nearly.plan.nodes import Aggregate, Output, Plan, Project
 from nearly.plan.scope import FreshNames
 from nearly.plan.types import LONG, DataType, Decimal, bounded_decimal
 
-_MERGED_BY = {"sum": "sum", "min": "min", "max": "max", "count": "sum", "count_if": "sum", "bool_and": "bool_and", "bool_or": "bool_or"}
+_MERGED_BY = {
+    "sum": "sum", "count": "sum", "count_if": "sum", "min": "min", "max": "max", "bool_and": "bool_and", "bool_or": "bool_or",
+}  # fmt: skip
 _DISTINCT_IS_IRRELEVANT = frozenset({"min", "max", "bool_and", "bool_or"})
 
 
@@ -66,9 +68,7 @@ def _split_call(call: AggregateCall, partial: list[Output], merges: list[Output]
     return Call(call.type, "average_of", (total, count))
 
 
-def _step(
-    call: AggregateCall, merge: str, partial: list[Output], merges: list[Output], fresh: FreshNames
-) -> Column:
+def _step(call: AggregateCall, merge: str, partial: list[Output], merges: list[Output], fresh: FreshNames) -> Column:
     part = Output(fresh("part"), call)
     whole = Output(fresh("whole"), AggregateCall(call.type, merge, (part.column,)))
     partial.append(part)
