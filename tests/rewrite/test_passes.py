@@ -1,4 +1,4 @@
-"""Golden plans: `fixtures/rewrite/<pass>.sql` holds queries and the plan after that pass; what a pass makes is also run against Spark."""
+"""Golden plans: `fixtures/rewrite/<pass>.sql` holds queries and their plans after that pass, which are also run against Spark."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from nearly.engine.reading import NativeReader, SparkReader
 from nearly.engine.spark_kernel import SparkKernel
 from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, Unsupported, unknown
 from nearly.plan.bind_query import bind
+from nearly.plan.depth import deep_recursion
 from nearly.plan.explain import explain
 from nearly.plan.nodes import Query
 from nearly.plan.parse import parse_query
@@ -60,6 +61,7 @@ class Engine:
         self.native = NativeKernel(cluster, catalog, self._schema, NativeReader(), memory_mb)
         self.spark = SparkKernel(cluster, catalog, SparkReader(cluster.spark))
 
+    @deep_recursion()
     def prepare(self, text: str, kernel: str | None = None) -> Prepared:
         """Decide how a query is run; `kernel` forces one, and then what it cannot do is an error."""
         if kernel is not None and kernel not in KERNELS:
@@ -68,12 +70,20 @@ class Engine:
         tables = self._tables(tree)
         try:
             query = self._bound(tree, text, tables)
+            refusal = None if kernel == "spark" else self.native.refusal(query.plan)
+        except RecursionError:
+            return self._as_text(text, tables, "the query is too deep for nearly's planner", kernel)
         except Unsupported as reason:
             return self._as_text(text, tables, str(reason), kernel)
         except (SchemaError, UnknownName) as trouble:
             return self._second_opinion(text, tables, trouble, kernel)
-        return self._choose(text, tables, query, kernel)
+        if refusal is not None:
+            return self._as_text(text, tables, refusal, kernel)
+        if kernel == "spark":
+            return Prepared(text, tables, query, "spark", "asked for")
+        return Prepared(text, tables, query, "native", "every function and type is in the verified set")
 
+    @deep_recursion()
     def run(self, prepared: Prepared) -> Result:
         """Run a prepared query to its end."""
         started = time.perf_counter()
@@ -85,6 +95,7 @@ class Engine:
         ended = time.perf_counter()
         return Result(table, source, {"verify": checked - started, "run": ended - checked})
 
+    @deep_recursion()
     def explain(self, prepared: Prepared) -> str:
         """What is computed where, by which kernel, and why."""
         lines = [f"kernel: {prepared.kernel}", f"why: {prepared.reason}"]
@@ -108,17 +119,17 @@ class Engine:
             logger.info("the native kernel stopped (%s); Spark runs the query", failure)
             return self.spark.run_text(prepared.text, set(prepared.tables)), "spark"
 
-    def _tables(self, tree: exp.Expression) -> frozenset[str]:
+    def _tables(self, tree: exp.Expr) -> frozenset[str]:
         """The stored tables a query names; each must exist."""
         common = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         named = [node for node in tree.find_all(exp.Table) if isinstance(node.this, exp.Identifier)]
         for node in named:
-            if node.db and node.name.lower() not in common:
+            if node.db:
                 raise UnknownName(f"table {node.sql(dialect='spark')} is not registered; use db.register(name, {node.sql()!r})")
         wanted = {node.name for node in named if node.name.lower() not in common or node.name in self.catalog}
         return frozenset(self.catalog.table(name).name for name in wanted)
 
-    def _bound(self, tree: exp.Expression, text: str, tables: frozenset[str]) -> Query:
+    def _bound(self, tree: exp.Expr, text: str, tables: frozenset[str]) -> Query:
         query = bind(tree, self._schema)
         if query.unnamed:
             query = self._named(query, text, tables)
@@ -155,11 +166,3 @@ class Engine:
         except SchemaError:
             raise trouble from None
         return self._as_text(text, tables, str(trouble), kernel)
-
-    def _choose(self, text: str, tables: frozenset[str], query: Query, kernel: str | None) -> Prepared:
-        if kernel == "spark":
-            return Prepared(text, tables, query, "spark", "asked for")
-        refusal = self.native.refusal(query.plan)
-        if refusal is not None:
-            return self._as_text(text, tables, refusal, kernel)
-        return Prepared(text, tables, query, "native", "every function and type is in the verified set")

@@ -32,6 +32,7 @@ from nearly.plan.render import NATIVE, render
 from nearly.plan.schema import FindTable
 from nearly.plan.types import is_simple
 from nearly.rewrite.distribute import distribute
+from nearly.rewrite.order_joins import order_joins
 from nearly.rewrite.prune import prune
 
 logger = logging.getLogger(__name__)
@@ -76,7 +77,8 @@ class NativeKernel:
         if sites == 1:
             return cut(Exchange(plan, "gather"), sites)
         counts = GroupCounts(self.catalog, self.reader)
-        return cut(prune(distribute(plan, self.find_table, sites, counts)), sites)
+        ordered = order_joins(plan, self.find_table)
+        return cut(prune(distribute(ordered, self.find_table, sites, counts)), sites)
 
     def run(self, plan: Plan) -> pa.Table:
         tail = self.stages(plan)

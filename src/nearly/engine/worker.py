@@ -21,7 +21,9 @@ PAYLOAD_SCHEMA = "source string, slot int, payload binary"
 ERROR = "error"
 """The source of a row whose payload is the text of a failure: raised in the driver, not retried by Spark."""
 
-CHUNK_BYTES = 16 << 20
+CHUNK_BYTES = 384 << 10
+"""Arrow bytes in one row. Larger byte arrays are "humongous" to the JVM's collector when its heap is small, and thrash it."""
+
 MOST_STATICS = 64
 """Tables kept in a worker's memory; a query has fewer small tables than this."""
 
@@ -170,7 +172,7 @@ def send(table: pa.Table, output: Output) -> Iterator[pa.RecordBatch]:
     slots = table.column(table.num_columns - 1)
     rows = table.drop_columns([table.column_names[-1]])
     for slot in range(output.slots):
-        for chunk in _chunks(rows.filter(pc.equal(slots, slot))):
+        for chunk in _chunks(rows.filter(pc.equal(slots, slot)).combine_chunks()):
             yield _row(output.name, slot, encode(chunk))
 
 
@@ -187,12 +189,15 @@ def _row(source: str, slot: int, payload: bytes) -> pa.RecordBatch:
     )
 
 
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
 def encode(table: pa.Table) -> bytes:
     """Arrow IPC bytes of a table. Law: `decode(encode(t)) == t`."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as writer:
         writer.write_table(table)
-    return bytes(sink.getvalue())
+    return sink.getvalue().to_pybytes()
 
 
 def decode(payload: bytes) -> pa.Table:

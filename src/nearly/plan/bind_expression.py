@@ -16,16 +16,16 @@ from nearly.plan.scope import Scope
 from nearly.plan.types import BOOLEAN, DATE, NULL, STRING, DataType, common_type, from_name
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-BindPlan = Callable[[exp.Expression, Scope], Plan]
+BindPlan = Callable[[exp.Expr, Scope], Plan]
 
-BINARY = {
+BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "div", exp.Mod: "%",
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
     exp.And: "and", exp.Or: "or", exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike", exp.DPipe: "||",
     exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^",
 }  # fmt: skip
-UNARY = {exp.Not: "not", exp.Neg: "neg", exp.BitwiseNot: "~"}
-SHAPED = {
+UNARY: dict[type[exp.Expr], str] = {exp.Not: "not", exp.Neg: "neg", exp.BitwiseNot: "~"}
+SHAPED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Substring: ("substring", ("this", "start", "length")),
     exp.StrPosition: ("locate", ("substr", "this", "position")),
     exp.Ceil: ("ceil", ("this", "decimals")),
@@ -49,7 +49,7 @@ class ExpressionBinder:
     windows: dict[str, exp.Window] = field(default_factory=dict)
     grouping: Callable[[str, list[Expression]], Expression] | None = None
 
-    def __call__(self, node: exp.Expression) -> Expression:
+    def __call__(self, node: exp.Expr) -> Expression:
         handler = HANDLERS.get(type(node))
         if handler is not None:
             return handler(self, node)
@@ -61,7 +61,7 @@ class ExpressionBinder:
             return self._shaped(node)
         raise Unsupported(f"{node.key} ({node.sql(dialect='spark')[:80]}) is not in nearly's plan algebra")
 
-    def boolean(self, node: exp.Expression) -> Expression:
+    def boolean(self, node: exp.Expr) -> Expression:
         """A predicate; whether an untyped NULL may be one depends on the clause and is left to Spark."""
         bound = self(node)
         if bound.type == NULL:
@@ -70,7 +70,7 @@ class ExpressionBinder:
             raise SchemaError(f"a condition must be boolean, {node.sql(dialect='spark')[:80]} is {bound.type}")
         return bound
 
-    def sort_key(self, node: exp.Expression, bind: Callable[[exp.Expression], Expression] | None = None) -> SortKey:
+    def sort_key(self, node: exp.Expr, bind: Callable[[exp.Expr], Expression] | None = None) -> SortKey:
         bind = bind or self
         if not isinstance(node, exp.Ordered):
             return SortKey(bind(node))
@@ -79,20 +79,20 @@ class ExpressionBinder:
         nulls_first = node.args.get("nulls_first")
         return SortKey(bind(node.this), not descending, (not descending) if nulls_first is None else bool(nulls_first))
 
-    def _binary(self, node: exp.Expression, *more: exp.Expression) -> Expression:
+    def _binary(self, node: exp.Expr, *more: exp.Expr) -> Expression:
         """An operator; `more` are arguments besides the two sides. NOT LIKE comes as LIKE with a mark."""
         _only(node, "this", "expression", "negate", "safe")
         arguments = [self(each) for each in (node.this, node.expression, *more)]
         result = functions.call(BINARY[type(node)], arguments)
         return functions.call("not", [result]) if node.args.get("negate") else result
 
-    def _unary(self, node: exp.Expression) -> Expression:
+    def _unary(self, node: exp.Expr) -> Expression:
         _only(node, "this")
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
             return functions.literal(-functions.number(node.this.name).value)
         return functions.call(UNARY[type(node)], [self(node.this)])
 
-    def _shaped(self, node: exp.Expression) -> Expression:
+    def _shaped(self, node: exp.Expr) -> Expression:
         name, places = SHAPED[type(node)]
         _only(node, *places, "symmetric", "big_int", "zero_start")
         if node.args.get("symmetric"):
@@ -153,7 +153,7 @@ class ExpressionBinder:
             return self._tuple_in(bound, node.expressions)
         return functions.call("in", [bound[0], *(self(option) for option in node.expressions)])
 
-    def _in_query(self, operands: list[Expression], query: exp.Expression) -> Expression:
+    def _in_query(self, operands: list[Expression], query: exp.Expr) -> Expression:
         plan = self.bind_plan(query.unnest(), self.scope)
         if len(plan.columns) != len(operands):
             raise SchemaError(f"IN compares {len(operands)} value(s) with a subquery of {len(plan.columns)} column(s)")
@@ -162,7 +162,7 @@ class ExpressionBinder:
                 raise SchemaError(f"IN compares {operand.type} with {column.type}")
         return Subquery(BOOLEAN, "in", plan, tuple(operands))
 
-    def _tuple_in(self, operands: list[Expression], options: list[exp.Expression]) -> Expression:
+    def _tuple_in(self, operands: list[Expression], options: list[exp.Expr]) -> Expression:
         rows = []
         for option in options:
             if not isinstance(option, exp.Tuple) or len(option.expressions) != len(operands):
@@ -175,7 +175,7 @@ class ExpressionBinder:
         _only(node, "this")
         return Subquery(BOOLEAN, "exists", self.bind_plan(node.this.unnest(), self.scope))
 
-    def scalar(self, node: exp.Expression) -> Expression:
+    def scalar(self, node: exp.Expr) -> Expression:
         _only(node, "this", "alias")
         plan = self.bind_plan(node.unnest(), self.scope)
         if len(plan.columns) != 1:
@@ -206,7 +206,7 @@ class ExpressionBinder:
             raise Unsupported("ESCAPE outside LIKE")
         return self._binary(node.this, node.expression)
 
-    def not_distinct(self, node: exp.Expression) -> Expression:
+    def not_distinct(self, node: exp.Expr) -> Expression:
         return functions.call("not", [functions.call("<=>", [self(node.this), self(node.expression)])])
 
     def function(self, node: exp.Anonymous) -> Expression:
@@ -222,9 +222,7 @@ class ExpressionBinder:
             raise SchemaError(f"{name}() needs an OVER clause")
         return functions.call(name, [self(each) for each in node.expressions])
 
-    def aggregate(
-        self, node: exp.Anonymous, where: exp.Expression | None = None, over_window: bool = False
-    ) -> AggregateCall:
+    def aggregate(self, node: exp.Anonymous, where: exp.Expr | None = None, over_window: bool = False) -> AggregateCall:
         """An aggregate call; only one over a window may have aggregates inside, those of the grouping below it."""
         arguments, distinct = node.expressions, False
         if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
@@ -265,7 +263,7 @@ class ExpressionBinder:
             raise UnknownName(f"unknown window {name!r}; define it with WINDOW {name} AS (...)")
         return self.windows[name.lower()]
 
-    def _window_function(self, node: exp.Expression) -> Expression:
+    def _window_function(self, node: exp.Expr) -> Expression:
         if isinstance(node, exp.Filter):
             return self.filtered(node, over_window=True)
         if not isinstance(node, exp.Anonymous):
@@ -315,7 +313,7 @@ def _frame(spec: exp.WindowSpec | None) -> Frame | None:
     return Frame(unit, start, end)
 
 
-def _bound(value: exp.Expression | str | None, side: str | None) -> int | None:
+def _bound(value: exp.Expr | str | None, side: str | None) -> int | None:
     if isinstance(value, str):
         return 0 if value.upper() == "CURRENT ROW" else None
     if isinstance(value, exp.Literal) and value.is_int:
@@ -323,7 +321,7 @@ def _bound(value: exp.Expression | str | None, side: str | None) -> int | None:
     raise Unsupported("a window frame whose bound is not a whole number")
 
 
-def _only(node: exp.Expression, *known: str) -> None:
+def _only(node: exp.Expr, *known: str) -> None:
     """Refuse a node that carries a clause nobody looks at: ignoring it would answer another question."""
     for name, value in node.args.items():
         if value and name not in known:
@@ -354,7 +352,7 @@ def _adjacent(binder: ExpressionBinder, node: exp.Concat) -> Expression:
     return functions.call("concat", [binder(each) for each in node.expressions])
 
 
-HANDLERS: dict[type[exp.Expression], Callable[[ExpressionBinder, exp.Expression], Expression]] = {
+HANDLERS: dict[type[exp.Expr], Callable[..., Expression]] = {
     exp.Column: ExpressionBinder.column,
     exp.Literal: ExpressionBinder.literal,
     exp.Null: _null,

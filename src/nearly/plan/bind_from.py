@@ -40,7 +40,7 @@ class FromBinder:
     fresh: FreshNames
     environment: Environment
     outer: Scope | None
-    bind_query: Callable[[exp.Expression, Scope | None], Named]
+    bind_query: Callable[[exp.Expr, Scope | None], Named]
     bind_plan: BindPlan
 
     def __call__(self, select: exp.Select) -> tuple[Plan, Scope]:
@@ -50,7 +50,8 @@ class FromBinder:
         plan, visible = self._joins(*self.relation(source.this), select)
         return plan, Scope(visible, self.outer)
 
-    def relation(self, node: exp.Expression) -> tuple[Plan, list[Visible]]:
+    def relation(self, node: exp.Expr) -> tuple[Plan, list[Visible]]:
+        alias: str | None
         match node:
             case exp.Table():
                 named, alias = self.table(node), node.alias or node.name
@@ -70,7 +71,7 @@ class FromBinder:
         _only(node, "this", "joins")
         return self._joins(*self.relation(node.this), node)
 
-    def _joins(self, plan: Plan, visible: list[Visible], node: exp.Expression) -> tuple[Plan, list[Visible]]:
+    def _joins(self, plan: Plan, visible: list[Visible], node: exp.Expr) -> tuple[Plan, list[Visible]]:
         for join in node.args.get("joins") or ():
             plan, visible = self.join(plan, visible, join)
         return plan, visible
@@ -94,9 +95,7 @@ class FromBinder:
 
     def values(self, node: exp.Values) -> Named:
         bind = ExpressionBinder(Scope(), self.bind_plan)
-        rows = [
-            [bind(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])] for row in node.expressions
-        ]
+        rows = [[bind(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])] for row in node.expressions]
         widths = {len(row) for row in rows}
         if len(widths) != 1:
             raise SchemaError("VALUES: rows of different lengths")
@@ -138,7 +137,7 @@ class FromBinder:
         return plan, [*merged, *rest]
 
 
-def _visible(named: Named, alias: str | None, node: exp.Expression) -> list[Visible]:
+def _visible(named: Named, alias: str | None, node: exp.Expr) -> list[Visible]:
     given = node.args.get("alias")
     columns = [identifier.name for identifier in (given.columns if given is not None else ())]
     if columns and len(columns) != len(named.names):
@@ -190,5 +189,3 @@ def _common(what: str, types: list[DataType]) -> DataType:
             raise SchemaError(f"{what} mixes {result} and {type_}")
         result = both
     return result
-
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
 from sqlglot import exp
@@ -27,7 +27,7 @@ from nearly.plan.nodes import Aggregate, Output, Plan, Project
 from nearly.plan.scope import FreshNames
 from nearly.plan.types import BYTE, LONG
 
-BindKey = Callable[[exp.Expression], Expression]
+BindKey = Callable[[exp.Expr], Expression]
 Sets = tuple[tuple[int, ...], ...]
 MAX_SETS = 4096
 
@@ -77,7 +77,7 @@ def bind_grouping(node: exp.Group | None, bind: BindKey, everything: Iterable[Ex
     return Grouping(tuple(keys), sets, Column(LONG, fresh("grouping_id")), mixed=len(parts) > 1)
 
 
-def _parts(node: exp.Group) -> list[exp.Expression]:
+def _parts(node: exp.Group) -> list[exp.Expr]:
     plain = list(node.expressions)
     special = [part for name in ("rollup", "cube", "grouping_sets") for part in node.args.get(name) or ()]
     if node.args.get("totals"):
@@ -87,14 +87,14 @@ def _parts(node: exp.Group) -> list[exp.Expression]:
     return [*plain, *special]
 
 
-def _trailing(special: list[exp.Expression], plain: list[exp.Expression]) -> exp.Expression:
+def _trailing(special: list[exp.Expr], plain: list[exp.Expr]) -> exp.Expr:
     """`GROUP BY a, b WITH ROLLUP` is `GROUP BY ROLLUP (a, b)`."""
     if len(special) > 1 or not isinstance(special[0], exp.Rollup | exp.Cube):
         raise Unsupported("GROUP BY with WITH ROLLUP or WITH CUBE beside other grouping sets")
     return type(special[0])(expressions=plain)
 
 
-def _sets_of(part: exp.Expression, bind: BindKey, keys: list[Expression]) -> list[tuple[int, ...]]:
+def _sets_of(part: exp.Expr, bind: BindKey, keys: list[Expression]) -> list[tuple[int, ...]]:
     """The alternatives that one element of GROUP BY stands for, as positions in `keys`."""
     match part:
         case exp.Rollup():
@@ -109,7 +109,7 @@ def _sets_of(part: exp.Expression, bind: BindKey, keys: list[Expression]) -> lis
             return [_unit(part, bind, keys)]
 
 
-def _unit(node: exp.Expression, bind: BindKey, keys: list[Expression]) -> tuple[int, ...]:
+def _unit(node: exp.Expr, bind: BindKey, keys: list[Expression]) -> tuple[int, ...]:
     members = node.expressions if isinstance(node, exp.Tuple) else [node]
     return tuple(_place(bind(member.unnest()), keys) for member in members)
 
@@ -179,7 +179,8 @@ class Grouped:
             values: dict[str, Expression] = {
                 key.expression.name: key.column for key in self.keys if isinstance(key.expression, Column)
             }
-            expression = substitute(expression, values)
+            plan = expression.plan.map_expressions(lambda inner: substitute(inner, values))
+            return replace(expression, plan=plan, operands=tuple(self._replace(each) for each in expression.operands))
         if isinstance(expression, WindowCall) and isinstance(expression.call, AggregateCall):
             return self._replace_window(expression, expression.call)
         return map_children(expression, self._replace)
@@ -187,8 +188,7 @@ class Grouped:
     def _replace_window(self, window: WindowCall, call: AggregateCall) -> Expression:
         """`sum(sum(x)) over (...)`: the outer aggregate belongs to the window, the ones inside it to the grouping."""
         inner = map_children(call, self._replace)
-        rest = map_children(window, lambda each: inner if each is call else self._replace(each))
-        return rest
+        return map_children(window, lambda each: inner if each is call else self._replace(each))
 
     def _aggregate(self, call: AggregateCall) -> Output:
         if call not in self.aggregates:

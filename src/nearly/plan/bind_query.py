@@ -19,7 +19,7 @@ from nearly.plan.scope import FreshNames, Scope, Visible
 _SET_KINDS = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
 
 
-def bind(tree: exp.Expression, find_table: FindTable) -> Query:
+def bind(tree: exp.Expr, find_table: FindTable) -> Query:
     """The plan of a parsed query over the tables that `find_table` knows."""
     named = QueryBinder(find_table, FreshNames(), {}).query(tree, None)
     names = tuple(name or column.name for name, column in zip(named.names, named.plan.columns, strict=True))
@@ -34,7 +34,7 @@ class QueryBinder:
     fresh: FreshNames
     environment: Environment = field(default_factory=dict)
 
-    def query(self, node: exp.Expression, outer: Scope | None) -> Named:
+    def query(self, node: exp.Expr, outer: Scope | None) -> Named:
         inner = self._with(node, outer)
         match node:
             case exp.Select():
@@ -48,14 +48,14 @@ class QueryBinder:
                 return inner._from(outer).values(node)
         raise Unsupported(f"{node.key} as a query")
 
-    def plan(self, node: exp.Expression, scope: Scope) -> Plan:
+    def plan(self, node: exp.Expr, scope: Scope) -> Plan:
         """A subquery inside an expression of `scope`."""
         return self.query(node, scope).plan
 
     def _from(self, outer: Scope | None) -> FromBinder:
         return FromBinder(self.find_table, self.fresh, self.environment, outer, self.query, self.plan)
 
-    def _with(self, node: exp.Expression, outer: Scope | None) -> QueryBinder:
+    def _with(self, node: exp.Expr, outer: Scope | None) -> QueryBinder:
         clause = node.args.get("with_")
         if clause is None:
             return self
@@ -98,7 +98,7 @@ class QueryBinder:
         pairs = zip(plan.columns, target, strict=True)
         return Project(plan, tuple(Output(self.fresh("cast"), functions.cast(a, b.type)) for a, b in pairs))
 
-    def _ordered(self, node: exp.Expression, named: Named, outer: Scope | None) -> Named:
+    def _ordered(self, node: exp.Expr, named: Named, outer: Scope | None) -> Named:
         """ORDER BY, LIMIT and OFFSET after a set operation or parenthesis: they see its columns only."""
         plan = named.plan
         order = node.args.get("order")
@@ -108,8 +108,8 @@ class QueryBinder:
             plan = Sort(plan, tuple(self._sort_key(key, binder, plan) for key in order.expressions))
         return replace(named, plan=limited(node, plan))
 
-    def _sort_key(self, node: exp.Expression, binder: SelectBinder, plan: Plan) -> SortKey:
-        def bind_key(inner: exp.Expression) -> Expression:
+    def _sort_key(self, node: exp.Expr, binder: SelectBinder, plan: Plan) -> SortKey:
+        def bind_key(inner: exp.Expr) -> Expression:
             if isinstance(inner, exp.Literal) and inner.is_int:
                 return position(inner, list(plan.columns), "ORDER BY")
             return binder.expressions(inner)

@@ -76,9 +76,7 @@ class SelectBinder:
             plan = plan if having is None else Filter(plan, having)
         return self._finish(node, plan, items, order, qualify)
 
-    def _finish(
-        self, node: exp.Select, plan: Plan, items: list[Item], order: list[SortKey], qualify: Expression | None
-    ) -> Named:
+    def _finish(self, node: exp.Select, plan: Plan, items: list[Item], order: list[SortKey], qualify: Expression | None) -> Named:
         windows = _Windows(self.fresh)
         _refuse_hidden_order(order, items)
         items = [replace(item, expression=windows.out(item.expression)) for item in items]
@@ -134,7 +132,7 @@ class SelectBinder:
                 aliases = {**aliases, each.alias.lower(): bound}
         return items
 
-    def _star(self, node: exp.Expression) -> list[Item]:
+    def _star(self, node: exp.Expr) -> list[Item]:
         star = node.this if isinstance(node, exp.Column) else node
         _only(star, "except_")
         qualifier = node.table if isinstance(node, exp.Column) else None
@@ -152,7 +150,7 @@ class SelectBinder:
             return Grouping((), None, None)
         items = _LazyItems(lambda: self._items(node, replace(binder, grouping=_any_marker)))
 
-        def key(inner: exp.Expression) -> Expression:
+        def key(inner: exp.Expr) -> Expression:
             if isinstance(inner, exp.Literal) and inner.is_int:
                 return position(inner, [item.expression for item in items.get()], "GROUP BY")
             if isinstance(inner, exp.Column) and not inner.table and self.scope.find(inner.name) is None:
@@ -162,9 +160,7 @@ class SelectBinder:
         everything = [item.expression for item in items.get()] if clause.args.get("all") else []
         return bind_grouping(clause, key, everything, self.fresh)
 
-    def _predicate(
-        self, node: exp.Select, clause: str, binder: ExpressionBinder, items: list[Item]
-    ) -> Expression | None:
+    def _predicate(self, node: exp.Select, clause: str, binder: ExpressionBinder, items: list[Item]) -> Expression | None:
         part = node.args.get(clause)
         if part is None:
             return None
@@ -182,7 +178,7 @@ class SelectBinder:
             return []
         aliases = _aliases(items)
 
-        def key(inner: exp.Expression) -> Expression:
+        def key(inner: exp.Expr) -> Expression:
             if isinstance(inner, exp.Literal) and inner.is_int:
                 return position(inner, [item.expression for item in items], "ORDER BY")
             if isinstance(inner, exp.Column) and not inner.table and inner.name.lower() in aliases:
@@ -194,7 +190,7 @@ class SelectBinder:
             raise Unsupported("ORDER BY ALL")
         return [binder.sort_key(each, key) for each in clause.expressions]
 
-    def _refuse_mixed_names(self, node: exp.Expression, aliases: dict[str, Expression]) -> None:
+    def _refuse_mixed_names(self, node: exp.Expr, aliases: dict[str, Expression]) -> None:
         """In an expression of ORDER BY a name may mean an item or a column; when they differ the choice is Spark's."""
         for column in node.find_all(exp.Column):
             alias = aliases.get(column.name.lower())
@@ -251,7 +247,7 @@ def _refuse_correlated(expression: Expression, where: str) -> None:
         raise Unsupported(f"a correlated subquery in {where}")
 
 
-def _is_star(node: exp.Expression) -> bool:
+def _is_star(node: exp.Expr) -> bool:
     return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
 
 
@@ -276,13 +272,13 @@ def _named_windows(node: exp.Select) -> dict[str, exp.Window]:
     return {window.name.lower(): window for window in node.args.get("windows") or ()}
 
 
-def limited(node: exp.Expression, plan: Plan) -> Plan:
+def limited(node: exp.Expr, plan: Plan) -> Plan:
     """The plan under the node's LIMIT and OFFSET."""
     count, offset = _whole(node.args.get("limit")), _whole(node.args.get("offset"))
     return plan if count is None and not offset else Limit(plan, count, offset or 0)
 
 
-def _whole(node: exp.Expression | None) -> int | None:
+def _whole(node: exp.Expr | None) -> int | None:
     if node is None or (isinstance(node.expression, exp.Var) and node.expression.name.upper() == "ALL"):
         return None
     value = node.expression
@@ -297,5 +293,3 @@ def position(node: exp.Literal, columns: list[Expression], clause: str) -> Expre
     if not 1 <= place <= len(columns):
         raise SchemaError(f"{clause} position {place} is not in the select list (1 to {len(columns)})")
     return columns[place - 1]
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from nearly.plan.expressions import (
     AggregateCall,
@@ -46,33 +47,37 @@ def explain(plan: Plan, note: Note | None = None, depth: int = 0) -> str:
 
 def describe(plan: Plan) -> str:
     """The node alone."""
-    match plan:
-        case Scan():
-            return f"Scan {plan.table} [{', '.join(field.source for field in plan.fields)}]"
-        case Input():
-            return f"Input {plan.source}"
-        case Values():
-            return f"Values {len(plan.rows)} row(s)"
-        case Filter():
-            return f"Filter {show(plan.predicate)}"
-        case Project():
-            return f"Project {_outputs(plan.outputs)}"
-        case Join():
-            return f"Join {plan.kind}" + (f" on {show(plan.condition)}" if plan.condition else "")
-        case Aggregate():
-            sets = f" grouping sets {list(plan.sets)}" if plan.sets is not None else ""
-            return f"Aggregate by [{_outputs(plan.keys)}] of [{_outputs(plan.aggregates)}]{sets}"
-        case Window():
-            return f"Window {_outputs(plan.outputs)}"
-        case SetOperation():
-            return f"{plan.kind.capitalize()}{' all' if plan.every else ''}"
-        case Sort():
-            return f"Sort {', '.join(_key(key) for key in plan.keys)}"
-        case Limit():
-            return f"Limit {plan.count}" + (f" offset {plan.offset}" if plan.offset else "")
-        case Exchange():
-            return f"Exchange {plan.kind}" + (f" by {', '.join(key.name for key in plan.keys)}" if plan.keys else "")
-    return type(plan).__name__
+    teller = _TELLERS.get(type(plan))
+    return type(plan).__name__ if teller is None else teller(plan)
+
+
+def _join(plan: Join) -> str:
+    return f"Join {plan.kind}" + (f" on {show(plan.condition)}" if plan.condition else "")
+
+
+def _aggregate(plan: Aggregate) -> str:
+    sets = f" grouping sets {list(plan.sets)}" if plan.sets is not None else ""
+    return f"Aggregate by [{_outputs(plan.keys)}] of [{_outputs(plan.aggregates)}]{sets}"
+
+
+def _exchange(plan: Exchange) -> str:
+    return f"Exchange {plan.kind}" + (f" by {', '.join(key.name for key in plan.keys)}" if plan.keys else "")
+
+
+_TELLERS: dict[type[Plan], Callable[..., str]] = {
+    Scan: lambda plan: f"Scan {plan.table} [{', '.join(field.source for field in plan.fields)}]",
+    Input: lambda plan: f"Input {plan.source}",
+    Values: lambda plan: f"Values {len(plan.rows)} row(s)",
+    Filter: lambda plan: f"Filter {show(plan.predicate)}",
+    Project: lambda plan: f"Project {_outputs(plan.outputs)}".rstrip(),
+    Join: _join,
+    Aggregate: _aggregate,
+    Window: lambda plan: f"Window {_outputs(plan.outputs)}",
+    SetOperation: lambda plan: f"{plan.kind.capitalize()}{' all' if plan.every else ''}",
+    Sort: lambda plan: f"Sort {', '.join(_key(key) for key in plan.keys)}",
+    Limit: lambda plan: f"Limit {plan.count}" + (f" offset {plan.offset}" if plan.offset else ""),
+    Exchange: _exchange,
+}
 
 
 def show(expression: Expression) -> str:
@@ -81,7 +86,7 @@ def show(expression: Expression) -> str:
         case Column():
             return expression.name
         case Literal():
-            return "null" if expression.value is None else repr(expression.value) if isinstance(expression.value, str) else str(expression.value)
+            return _literal(expression.value)
         case Cast():
             return f"cast({show(expression.operand)} as {expression.type})"
         case Call() if expression.function in _INFIX and len(expression.arguments) == 2:
@@ -102,6 +107,12 @@ def show(expression: Expression) -> str:
             operands = ", ".join(show(each) for each in expression.operands)
             return f"{operands} {expression.kind} <{inside}>".lstrip()
     return type(expression).__name__
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "null"
+    return repr(value) if isinstance(value, str) else str(value)
 
 
 def _outputs(outputs: tuple[Output, ...]) -> str:

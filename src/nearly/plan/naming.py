@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-_OPERATORS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
+_OPERATORS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
 _FUNCTIONS = frozenset({"sum", "min", "max", "avg", "count"})
 
 
-def pretty_name(node: exp.Expression) -> str | None:
+def pretty_name(node: exp.Expr) -> str | None:
     """Spark's name for the column, or None when this module does not know it.
 
     >>> from nearly.plan.parse import parse_query

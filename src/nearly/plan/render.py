@@ -36,14 +36,14 @@ class Dialect:
     """How one kernel spells expressions; `name` is sqlglot's name of the generator."""
 
     name: str
-    expression: Callable[[Expression], exp.Expression]
-    sort_key: Callable[[SortKey], exp.Expression]
+    expression: Callable[[Expression], exp.Expr]
+    sort_key: Callable[[SortKey], exp.Expr]
 
 
 NATIVE = Dialect("duckdb", native.expression, native.sort_key)
 SPARK = Dialect("spark", spark.expression, spark.sort_key)
 
-Source = Callable[[Scan | Input], exp.Expression]
+Source = Callable[[Scan | Input], exp.Expr]
 """What a leaf of the plan reads: a table expression whose columns have the leaf's source names."""
 
 _PLACEHOLDER = "_"
@@ -70,7 +70,7 @@ class _Renderer:
             query.set("with_", exp.With(expressions=self._definitions))
         return str(query.sql(dialect=self.dialect.name))
 
-    def query(self, plan: Plan) -> exp.Expression:
+    def query(self, plan: Plan) -> exp.Expr:
         """The plan as something to select from: a derived table, or the name of a common table expression."""
         if plan not in self._shared:
             return exp.Subquery(this=self.node(plan), alias=self._alias())
@@ -81,7 +81,7 @@ class _Renderer:
             self._definitions.append(exp.CTE(this=body, alias=exp.TableAlias(this=exp.to_identifier(name))))
         return exp.Table(this=exp.to_identifier(self._common[plan]), alias=self._alias())
 
-    def node(self, plan: Plan) -> exp.Expression:
+    def node(self, plan: Plan) -> exp.Expr:
         lower = LOWERING.get(type(plan))
         if lower is None:
             raise Unsupported(f"{type(plan).__name__} has no SQL form")
@@ -91,45 +91,45 @@ class _Renderer:
         self._aliases += 1
         return exp.TableAlias(this=exp.to_identifier(f"t{self._aliases}"))
 
-    def outputs(self, outputs: Sequence[Output]) -> list[exp.Expression]:
+    def outputs(self, outputs: Sequence[Output]) -> list[exp.Expr]:
         if not outputs:
             return [exp.alias_(exp.Literal.number(0), _PLACEHOLDER, quoted=True)]
         return [exp.alias_(self.dialect.expression(o.expression), o.name, quoted=True) for o in outputs]
 
-    def scan(self, plan: Scan) -> exp.Expression:
+    def scan(self, plan: Scan) -> exp.Expr:
         columns = [exp.alias_(exp.column(f.source, quoted=True), f.name, quoted=True) for f in plan.fields]
         return _select(columns or self.outputs(()), self.source(plan))
 
-    def input(self, plan: Input) -> exp.Expression:
+    def input(self, plan: Input) -> exp.Expr:
         return _select([_column(column.name) for column in plan.given] or self.outputs(()), self.source(plan))
 
-    def values(self, plan: Values) -> exp.Expression:
+    def values(self, plan: Values) -> exp.Expr:
         rows = [
             exp.select(*(exp.alias_(self.dialect.expression(cell), column.name, quoted=True) for cell, column in
                          zip(row, plan.given, strict=True))) if row else exp.select(*self.outputs(()))
             for row in plan.rows
         ]  # fmt: skip
-        query: exp.Expression = rows[0]
+        query: exp.Expr = rows[0]
         for row in rows[1:]:
             query = exp.Union(this=query, expression=row, distinct=False)
         return query
 
-    def filter(self, plan: Filter) -> exp.Expression:
+    def filter(self, plan: Filter) -> exp.Expr:
         return _select([exp.Star()], self.query(plan.child)).where(self.dialect.expression(plan.predicate), copy=False)
 
-    def project(self, plan: Project) -> exp.Expression:
+    def project(self, plan: Project) -> exp.Expr:
         if isinstance(plan.child, Values) and plan.child.rows == ((),):
             return exp.select(*self.outputs(plan.outputs))
         return _select(self.outputs(plan.outputs), self.query(plan.child))
 
-    def join(self, plan: Join) -> exp.Expression:
+    def join(self, plan: Join) -> exp.Expr:
         condition = None if plan.condition is None else self.dialect.expression(plan.condition)
         join = exp.Join(this=self.query(plan.right), on=condition, **_join_words(plan.kind, self.dialect))
         query = _select([exp.Star()], self.query(plan.left))
         query.append("joins", join)
         return query
 
-    def aggregate(self, plan: Aggregate) -> exp.Expression:
+    def aggregate(self, plan: Aggregate) -> exp.Expr:
         keys = [self.dialect.expression(key.expression) for key in plan.keys]
         columns = [exp.alias_(key, output.name, quoted=True) for key, output in zip(keys, plan.keys, strict=True)]
         columns += self.outputs(plan.aggregates) if plan.aggregates else []
@@ -145,10 +145,10 @@ class _Renderer:
             query.set("group", exp.Group(expressions=[exp.Literal.number(place + 1) for place in range(len(keys))]))
         return query
 
-    def window(self, plan: Window) -> exp.Expression:
+    def window(self, plan: Window) -> exp.Expr:
         return _select([exp.Star(), *self.outputs(plan.outputs)], self.query(plan.child))
 
-    def set_operation(self, plan: SetOperation) -> exp.Expression:
+    def set_operation(self, plan: SetOperation) -> exp.Expr:
         kinds = {"union": exp.Union, "intersect": exp.Intersect, "except": exp.Except}
         sides = [_select([_column(column.name) for column in side.columns], self.query(side)) for side in (plan.left, plan.right)]
         both = kinds[plan.kind](this=sides[0], expression=sides[1], distinct=not plan.every)
@@ -156,12 +156,12 @@ class _Renderer:
         alias.set("columns", [exp.to_identifier(column.name, quoted=True) for column in plan.given])
         return _select([exp.Star()], exp.Subquery(this=both, alias=alias))
 
-    def sort(self, plan: Sort) -> exp.Expression:
+    def sort(self, plan: Sort) -> exp.Expr:
         query = _select([exp.Star()], self.query(plan.child))
         query.set("order", exp.Order(expressions=[self.dialect.sort_key(key) for key in plan.keys]))
         return query
 
-    def limit(self, plan: Limit) -> exp.Expression:
+    def limit(self, plan: Limit) -> exp.Expr:
         query = self.node(plan.child) if isinstance(plan.child, Sort) else _select([exp.Star()], self.query(plan.child))
         if plan.count is not None:
             query.set("limit", exp.Limit(expression=exp.Literal.number(plan.count)))
@@ -170,7 +170,7 @@ class _Renderer:
         return query
 
 
-LOWERING: dict[type[Plan], Callable[[_Renderer, Plan], exp.Expression]] = {
+LOWERING: dict[type[Plan], Callable[..., exp.Expr]] = {
     Scan: _Renderer.scan,
     Input: _Renderer.input,
     Values: _Renderer.values,
@@ -182,7 +182,7 @@ LOWERING: dict[type[Plan], Callable[[_Renderer, Plan], exp.Expression]] = {
     SetOperation: _Renderer.set_operation,
     Sort: _Renderer.sort,
     Limit: _Renderer.limit,
-}  # type: ignore[dict-item]
+}
 
 
 def _join_words(kind: str, dialect: Dialect) -> dict[str, str]:
@@ -192,27 +192,27 @@ def _join_words(kind: str, dialect: Dialect) -> dict[str, str]:
     return {"kind": kind.upper()} if kind in ("inner", "cross") else {"side": kind.upper()}
 
 
-def _grouping_id(keys: Sequence[exp.Expression], dialect: Dialect) -> exp.Expression:
+def _grouping_id(keys: Sequence[exp.Expr], dialect: Dialect) -> exp.Expr:
     if dialect is SPARK:
         return exp.Anonymous(this="grouping_id", expressions=[])
     marks = exp.Anonymous(this="grouping", expressions=[key.copy() for key in keys])
     return exp.Cast(this=marks, to=exp.DataType.build("bigint"))
 
 
-def _count_rows() -> exp.Expression:
+def _count_rows() -> exp.Expr:
     return exp.Anonymous(this="count", expressions=[exp.Star()])
 
 
-def _some_rows() -> exp.Expression:
+def _some_rows() -> exp.Expr:
     """Spark gives no grand total of grouping sets over no rows; DuckDB would."""
     return exp.GT(this=_count_rows(), expression=exp.Literal.number(0))
 
 
-def _select(columns: Sequence[exp.Expression], source: exp.Expression) -> exp.Select:
+def _select(columns: Sequence[exp.Expr], source: exp.Expr) -> exp.Select:
     return exp.Select(expressions=list(columns), from_=exp.From(this=source))
 
 
-def _column(name: str) -> exp.Expression:
+def _column(name: str) -> exp.Expr:
     return exp.column(name, quoted=True)
 
 

@@ -26,8 +26,8 @@ class FreshNames:
 class Visible:
     """A column that a query can name: `expression` is a Column, or a coalesce for the key of a full join with USING.
 
-    `name` is None for an expression without alias: its name is Spark's to give. `qualified_only` are the sides' own keys of a join with
-    USING, which a star does not show.
+    `name` is None for an expression without alias: its name is Spark's to give. `qualified_only` are the sides' own keys of
+    a join with USING, which a star does not show.
     """
 
     qualifier: str | None
@@ -51,7 +51,9 @@ class Scope:
                 yield each
             elif qualifier is not None and _same(each.qualifier, qualifier):
                 if each.qualified_only:
-                    raise Unsupported(f"{qualifier}.* beside a join with USING or NATURAL, whose columns Spark orders in its own way")
+                    raise Unsupported(
+                        f"{qualifier}.* beside a join with USING or NATURAL, whose columns Spark orders in its own way"
+                    )
                 found = True
                 yield each
         if qualifier is not None and not found:

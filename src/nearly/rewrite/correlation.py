@@ -98,9 +98,8 @@ class _Puller:
         below = self.pull(plan.child)
         outputs = list(plan.outputs)
         made = {output.name for output in outputs}
-        for column in below.plan.columns:
-            if column.name in self._inner_columns(below) and column.name not in made:
-                outputs.append(Output(column.name, column))
+        wanted = self._inner_columns(below) - made
+        outputs += [Output(column.name, column) for column in below.plan.columns if column.name in wanted]
         return replace(below, plan=Project(below.plan, tuple(outputs)))
 
     def _inner_columns(self, below: Pulled) -> frozenset[str]:

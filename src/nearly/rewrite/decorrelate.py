@@ -5,8 +5,8 @@
   no y is null; x is not null unless S is empty. The last two vanish where no null can occur.
 - A scalar subquery: a join with its value. Correlated, it is grouped by the correlated columns and joined by a left join; a row
   without a group gets what the aggregate gives for no rows, so COUNT gives 0.
-- `EXISTS` and `IN` inside other expressions: a left join with a mark; IN is true, false or null by the rule above. Spark gives false
-  where SQL says null, so an IN that may be null is planned only where the two make no difference: in conditions.
+- `EXISTS` and `IN` inside other expressions: a left join with a mark; IN is true, false or null by the rule above. Spark gives
+  false where SQL says null, so an IN that may be null is planned only where the two make no difference: in conditions.
 """
 
 from __future__ import annotations
@@ -146,9 +146,7 @@ class _Decorrelator:
     def _copy(self, plan: Plan, pulled: Pulled) -> Pulled:
         """The plan a second time, under fresh names, with the predicates in those names."""
         outputs = tuple(Output(self.fresh("copy"), column) for column in plan.columns)
-        renamed: dict[str, Expression] = {
-            column.name: output.column for column, output in zip(plan.columns, outputs, strict=True)
-        }
+        renamed: dict[str, Expression] = {column.name: output.column for column, output in zip(plan.columns, outputs, strict=True)}
         return Pulled(Project(plan, outputs), tuple(substitute(part, renamed) for part in pulled.predicates))
 
     def _attach_all(self, child: Plan, where: Plan | Expression) -> tuple[Plan, Callable[[Expression], Expression]]:
@@ -254,7 +252,7 @@ class _Decorrelator:
 
 
 def _shown(expression: Expression, condition: bool) -> Iterator[Subquery]:
-    """The IN subqueries of an expression that stand where null and false differ; `condition` tells that it is a condition itself."""
+    """The IN subqueries that stand where null and false differ; `condition` tells that the expression is a condition itself."""
     match expression:
         case Subquery(kind="in"):
             if not condition:

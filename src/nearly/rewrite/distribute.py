@@ -29,7 +29,7 @@ from nearly.plan.nodes import (
 )
 from nearly.plan.schema import FindTable
 from nearly.plan.scope import FreshNames
-from nearly.rewrite.selectivity import selectivity
+from nearly.rewrite.sizes import Size, grouped_size, joined_size, selectivity
 from nearly.rewrite.split_aggregate import split_aggregate
 
 EVERYWHERE, SPREAD, ONE = "everywhere", "spread", "one"
@@ -124,7 +124,7 @@ class _Distributor:
     def aggregate(self, plan: Aggregate) -> Placed:
         child = self.place(plan.child)
         here = replace(plan, child=child.plan)
-        rows = _grouped_rows(plan, child)
+        rows = grouped_size(plan, Size(child.rows, child.base)).rows
         if child.place != SPREAD:
             return replace(child, plan=here, rows=rows, by=frozenset())
         renamed = _renamings(plan.keys) if plan.sets is None else {}
@@ -324,18 +324,14 @@ class _Joining:
 
     def _local(self, left: Placed, right: Placed, place: str) -> Placed:
         plan = replace(self.plan, left=left.plan, right=right.plan)
-        rows = left.rows * right.rows / max(min(left.base, right.base), 1.0)
-        if self.plan.kind in ("semi", "anti"):
-            rows = left.rows * 0.5
-        elif self.plan.kind == "cross":
-            rows = left.rows * right.rows
+        size = joined_size(self.plan, Size(left.rows, left.base), Size(right.rows, right.base))
         side = left if left.place == place else right
         by = {"inner": left.by | right.by, "cross": left.by | right.by, "right": right.by, "full": frozenset()}
         kept = by.get(self.plan.kind, left.by) if place == SPREAD else frozenset()
         scheme = left.scheme or right.scheme if place == SPREAD else ""
         counts = [each.buckets for each in (left, right) if each.buckets]
         buckets = min(counts, default=0)
-        return Placed(plan, place, max(rows, 1.0), max(left.base, right.base), side.scheme or scheme, kept, buckets)
+        return Placed(plan, place, size.rows, size.base, side.scheme or scheme, kept, buckets)
 
 
 def equal_pairs(plan: Join) -> list[tuple[Column, Column]]:
@@ -375,10 +371,6 @@ def _rename(names: tuple[str, ...], renamed: dict[str, list[str]]) -> list[tuple
     if not all(name in renamed for name in names):
         return []
     return [tuple(renamed[name][0] for name in names)]
-
-
-def _grouped_rows(plan: Aggregate, child: Placed) -> float:
-    return max(1.0, child.rows * 0.3) if plan.keys else 1.0
 
 
 RULES: dict[type[Plan], Callable[..., Placed]] = {

@@ -8,21 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from nearly.plan.expressions import Expression, columns_of
+from nearly.plan.expressions import Column, Expression, columns_of
 from nearly.plan.nodes import (
     Aggregate,
-    Column,
     Exchange,
-    Filter,
-    Input,
-    Join,
-    Limit,
     Output,
     Plan,
     Project,
     Scan,
     SetOperation,
-    Sort,
     Window,
 )
 
@@ -70,25 +64,19 @@ def _reads(expressions: Iterable[Expression]) -> frozenset[str]:
 
 def _rebuild(plan: Plan, needed: Needed) -> Plan:
     wanted = needed[plan]
-    if isinstance(plan, SetOperation):
-        return _set_operation(plan, [_rebuild(side, needed) for side in (plan.left, plan.right)], wanted)
-    children = {id(child): _rebuild(child, needed) for child in plan.children}
-    rebuilt = plan.map_children(lambda child: children[id(child)])
     match plan:
         case Scan():
             return replace(plan, fields=tuple(field for field in plan.fields if field.name in wanted))
-        case Input():
-            return plan
         case Project():
-            return replace(rebuilt, outputs=_kept(plan.outputs, wanted))
+            return Project(_rebuild(plan.child, needed), _kept(plan.outputs, wanted))
         case Window():
-            outputs = _kept(plan.outputs, wanted)
-            return replace(rebuilt, outputs=outputs) if outputs else rebuilt.children[0]
+            outputs, child = _kept(plan.outputs, wanted), _rebuild(plan.child, needed)
+            return Window(child, outputs) if outputs else child
         case Aggregate():
-            return replace(rebuilt, aggregates=_kept(plan.aggregates, wanted))
-        case Filter() | Join() | Sort() | Limit() | Exchange():
-            return rebuilt
-    return rebuilt
+            return replace(plan, child=_rebuild(plan.child, needed), aggregates=_kept(plan.aggregates, wanted))
+        case SetOperation():
+            return _set_operation(plan, [_rebuild(side, needed) for side in (plan.left, plan.right)], wanted)
+    return plan.map_children(lambda child: _rebuild(child, needed))
 
 
 def _kept(outputs: tuple[Output, ...], wanted: frozenset[str]) -> tuple[Output, ...]:

@@ -1,7 +1,7 @@
 """Filters go down to where their columns come from, and conditions over both sides of a cross join become its condition.
 
-Law: the pass changes where rows are dropped, never which. A predicate stays above a node when dropping rows below it would change the
-node's other rows: windows, limits, the null-giving side of an outer join.
+Law: the pass changes where rows are dropped, never which. A predicate stays above a node when dropping rows below it would
+change the node's other rows: windows, limits, the null-giving side of an outer join.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Aggregate only what the outer query asks for: a semi join with the outer keys below a decorrelated grouping.
 
-A correlated aggregate grouped by its correlated columns would be computed for every value of them. The enclosing query needs only the
-values it has itself, and when filters make these few, a semi join near the scan saves most of the work.
+A correlated aggregate grouped by its correlated columns would be computed for every value of them. The enclosing query needs
+only the values it has itself, and when filters make these few, a semi join near the scan saves most of the work.
 Law: groups of keys that occur in the enclosing plan are unchanged; others may vanish, and the left join never looks at them.
 """
 
