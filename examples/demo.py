@@ -45,9 +45,7 @@ def main() -> int:
     with console.status("starting Spark ..."):
         spark = start_spark("nearly-demo")
         engines = {"nearly": nearly_exact(spark, tables, None), "Spark SQL": spark_sql(spark, tables)}
-    console.print(
-        "[dim]Each engine answers each query twice; the second time counts, so neither pays for its start.[/]\n"
-    )
+    console.print("[dim]Each engine answers each query twice; the second time counts, so neither pays for its start.[/]\n")
     wrong = sum(not compare(console, number, query(number, scale), engines) for number in QUESTIONS)
     console.print(
         "Inside Spark's tasks nearly computes with a vectorised engine (DuckDB); Spark does the rest.\n"

@@ -147,9 +147,7 @@ def test_nullable_only_when_footers_do_not_rule_nulls_out(tmp_path: Path) -> Non
     assert [column.nullable for column in read_footer(path).columns] == [False, True, True]
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"PAR1", b"no parquet at all", b"x" * 100 + (90).to_bytes(4, "little") + b"PAR1"]
-)
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"no parquet at all", b"x" * 100 + (90).to_bytes(4, "little") + b"PAR1"])
 def test_files_that_are_not_parquet_are_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "bad.parquet"
     path.write_bytes(content)

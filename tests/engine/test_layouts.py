@@ -62,9 +62,7 @@ def own_files(tmp_path: Path, start: int, stop: int) -> None:
 
 
 def test_a_data_frame_becomes_a_table_and_is_prepared(spark: Any, catalog: Catalog) -> None:
-    frame = spark.range(5000).selectExpr(
-        "id", "id % 7 AS `k.ey ü`", "cast(id as string) AS s", "current_timestamp() AS t"
-    )
+    frame = spark.range(5000).selectExpr("id", "id % 7 AS `k.ey ü`", "cast(id as string) AS s", "current_timestamp() AS t")
     seen: list[float] = []
     table = register_source(catalog, spark, "t", frame, key=["ID"])
     assert [str(column.type) for column in table.columns] == ["bigint", "bigint", "string", "timestamp"]

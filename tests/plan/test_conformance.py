@@ -76,6 +76,4 @@ def test_every_native_function_has_a_case() -> None:
 
 
 def test_every_native_cast_has_a_case() -> None:
-    assert set(native_casts.CONVERSIONS) <= {
-        native_casts.pair(each) for each in every_expression() if isinstance(each, Cast)
-    }
+    assert set(native_casts.CONVERSIONS) <= {native_casts.pair(each) for each in every_expression() if isinstance(each, Cast)}

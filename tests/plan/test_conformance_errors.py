@@ -81,18 +81,12 @@ MOMENTS: list[tuple[Any, dict[str, Any]]] = [
     (("make_date", "k", 13, 1), {"k": 2020}),
     (("make_date", "k", 2, 29), {"k": 2021}),
 ]
-CASES = [
-    (table, *case)
-    for table, chosen in (("numbers", NUMBERS), ("words", WORDS), ("moments", MOMENTS))
-    for case in chosen
-]
+CASES = [(table, *case) for table, chosen in (("numbers", NUMBERS), ("words", WORDS), ("moments", MOMENTS)) for case in chosen]
 
 
 def one_row(table: str, values: dict[str, Any]) -> pa.Table:
     types = inputs.columns(table)
-    arrays = {
-        name: pa.array(inputs.scaled([value], types[name]), to_arrow(types[name])) for name, value in values.items()
-    }
+    arrays = {name: pa.array(inputs.scaled([value], types[name]), to_arrow(types[name])) for name, value in values.items()}
     return pa.table({**arrays, "id": pa.array([0], pa.int32())})
 
 

@@ -25,9 +25,7 @@ FORMS = {
 }
 
 
-def compare(
-    spark: Any, rows: pa.Table, chosen: list[Any], spark_rest: str, native_rest: str, order: list[str]
-) -> list[str]:
+def compare(spark: Any, rows: pa.Table, chosen: list[Any], spark_rest: str, native_rest: str, order: list[str]) -> list[str]:
     expressions = [case.typed(COLUMNS) for case in chosen]
     texts = [text for case, each in zip(chosen, expressions, strict=True) for text in (case.written(), rendered(each))]
     types, values = by_spark(spark, texts, spark_rest.format(table="conformance_numbers"), order)
@@ -38,9 +36,7 @@ def compare(
     for number, (case, expression) in enumerate(zip(chosen, expressions, strict=True)):
         column = found.column(number)
         if types[2 * number : 2 * number + 2] != [str(expression.type)] * 2:
-            wrong.append(
-                f"{case.written()}: Spark types it {types[2 * number : 2 * number + 2]}, nearly {expression.type}"
-            )
+            wrong.append(f"{case.written()}: Spark types it {types[2 * number : 2 * number + 2]}, nearly {expression.type}")
         if column.type != arrow_type(expression.type, "UTC"):
             wrong.append(f"{case.written()}: native type {column.type} for {expression.type}")
         results = list(zip(values[2 * number], values[2 * number + 1], plain(column), strict=True))

@@ -142,9 +142,7 @@ def test_widening_a_decimal_leaves_the_column_bare() -> None:
 
 
 def test_nested_operators_keep_their_order() -> None:
-    either = functions.call(
-        "or", [functions.call(">", [WHOLE, functions.literal(1)]), functions.call("isnull", [REAL])]
-    )
+    either = functions.call("or", [functions.call(">", [WHOLE, functions.literal(1)]), functions.call("isnull", [REAL])])
     both = functions.call("and", [either, functions.call("not", [functions.call("=", [WHOLE, WHOLE])])])
     assert in_native(both) == '(("whole" > 1) OR ("real" IS NULL)) AND (NOT ("whole" = "whole"))'
 
@@ -172,9 +170,7 @@ def test_like_escapes() -> None:
 
 def test_window_with_frame() -> None:
     total = functions.aggregate("sum", [WHOLE])
-    over = WindowCall(
-        total.type, total, (WORD,), (SortKey(DAY, ascending=False, nulls_first=False),), Frame("rows", -2, 0)
-    )
+    over = WindowCall(total.type, total, (WORD,), (SortKey(DAY, ascending=False, nulls_first=False),), Frame("rows", -2, 0))
     frame = "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"
     assert in_native(over) == f'CAST(SUM("whole") OVER (PARTITION BY "word" ORDER BY "day" DESC {frame}) AS BIGINT)'
     assert in_spark(over) == f"SUM(`whole`) OVER (PARTITION BY `word` ORDER BY `day` DESC {frame})"

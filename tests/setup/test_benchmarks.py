@@ -46,9 +46,7 @@ def test_every_kind_of_difference_is_named(found: pa.Table, message: str) -> Non
     assert message in str(difference(table(["a", "b"], ["2", "1"]), found, ORDERED))
 
 
-@pytest.mark.parametrize(
-    ("other", "equal"), [([1.0 + 1e-12, None], True), ([1.0 + 1e-6, None], False), ([1.0, 2.0], False)]
-)
+@pytest.mark.parametrize(("other", "equal"), [([1.0 + 1e-12, None], True), ([1.0 + 1e-6, None], False), ([1.0, 2.0], False)])
 def test_doubles_agree_to_nine_digits_and_nulls_are_values(other: list[float | None], equal: bool) -> None:
     expected, found = pa.table({"x": [1.0, None]}), pa.table({"x": pa.array(other, pa.float64())})
     assert (difference(expected, found, "select x from t") is None) is equal

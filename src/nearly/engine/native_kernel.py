@@ -133,7 +133,7 @@ class NativeKernel:
     def _sql(self, plan: Plan, names: dict[Scan, str], statics: dict[str, str]) -> str:
         """The fragment's SQL; a table in `names` is read by that name, small tables are added to `statics`."""
 
-        def source(leaf: Scan | Input) -> exp.Expression:
+        def source(leaf: Scan | Input) -> exp.Expr:
             if isinstance(leaf, Input):
                 return exp.Table(this=exp.to_identifier(leaf.source, quoted=True))
             if leaf in names:

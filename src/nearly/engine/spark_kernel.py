@@ -62,7 +62,7 @@ class SparkKernel:
     def _sql(self, plan: Plan) -> str:
         return render(plan, SPARK, self._source)
 
-    def _source(self, leaf: Scan | Input) -> exp.Expression:
+    def _source(self, leaf: Scan | Input) -> exp.Expr:
         if isinstance(leaf, Input):
             raise Unsupported("the spark kernel runs whole plans, not stages")
         view = self.reader.view(self.catalog.table(leaf.table))

@@ -141,8 +141,8 @@ class Field:
 class Scan(Plan):
     """The rows of a registered table.
 
-    `share` says which of them one site reads: `all`, some `blocks` of its own, a `range` of the column the table is clustered by, or
-    some hash `buckets` of a layout that was prepared by a key.
+    `share` says which of them one site reads: `all`, some `blocks` of its own, a `range` of the column the table is clustered by,
+    or some hash `buckets` of a layout that was prepared by a key.
     """
 
     table: str

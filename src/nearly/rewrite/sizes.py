@@ -15,7 +15,6 @@ _GROUPS = 0.3
 """Groups per row."""
 
 
-
 def selectivity(predicate: Expression | None) -> float:
     """The fraction of rows that a predicate is guessed to keep."""
     kept = 1.0

@@ -67,11 +67,7 @@ NUMBERS = [
     *(("cast", "c", type_) for type_ in ("decimal(10,2)", "decimal(5,0)")),
     ("cast", "e", "decimal(20,12)"),
     *(("round", a, digits) for a in "inopqw" for digits in (1, 2, 3, -1, -2)),
-    *(
-        (name, a)
-        for name in ("sqrt", "exp", "ln", "log10", "log2", "sign", "cbrt", "degrees", "radians", "atan")
-        for a in "dcein"
-    ),
+    *((name, a) for name in ("sqrt", "exp", "ln", "log10", "log2", "sign", "cbrt", "degrees", "radians", "atan") for a in "dcein"),
     ("power", "c", 2),
     ("power", "e", "c"),
     ("power", "d", 0),
@@ -112,11 +108,7 @@ NUMBERS = [
         for a, b in (("i", "l"), ("n", "o"), ("d", "e"), ("f", "d"), ("n", 1), ("i", "n"), ("t", "u"))
     ),
     ("greatest", "i", "j", None),
-    *(
-        ("cast", a, type_)
-        for a in "bhil"
-        for type_ in ("bigint", "decimal(20,3)", "double", "float", "string", "boolean")
-    ),
+    *(("cast", a, type_) for a in "bhil" for type_ in ("bigint", "decimal(20,3)", "double", "float", "string", "boolean")),
     ("cast", "l", "decimal(38,18)"),
     ("cast", "b", "smallint"),
     *(

@@ -213,9 +213,7 @@ def _positive_only(name: str) -> Builder:
 
     def build(call: Call, arguments: list[Node]) -> Node:
         (value,) = arguments
-        return sql.case(
-            [sql.binary(exp.GT, value, sql.integer(0)), sql.function(name, value.copy())], cast(exp.Null(), call.type)
-        )
+        return sql.case([sql.binary(exp.GT, value, sql.integer(0)), sql.function(name, value.copy())], cast(exp.Null(), call.type))
 
     return build
 

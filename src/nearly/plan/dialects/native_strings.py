@@ -88,9 +88,7 @@ def _substring(call: Call, arguments: list[Node]) -> Node:
     if length is not None and length <= 0:
         return sql.case([sql.is_null(text), exp.Null()], sql.text(""))
     if start >= 0:
-        return sql.function(
-            "substring", text, sql.integer(max(start, 1)), *([] if length is None else [sql.integer(length)])
-        )
+        return sql.function("substring", text, sql.integer(max(start, 1)), *([] if length is None else [sql.integer(length)]))
     return _substring_from_end(text, start, length)
 
 
@@ -149,9 +147,7 @@ def _repeat(call: Call, arguments: list[Node]) -> Node:
 
 def _split_part(call: Call, arguments: list[Node]) -> Node:
     """Part 0 is an error in Spark, and an empty delimiter does not split there."""
-    odd = sql.binary(
-        exp.Or, sql.binary(exp.EQ, arguments[2], sql.integer(0)), sql.binary(exp.EQ, arguments[1], sql.text(""))
-    )
+    odd = sql.binary(exp.Or, sql.binary(exp.EQ, arguments[2], sql.integer(0)), sql.binary(exp.EQ, arguments[1], sql.text("")))
     parts = sql.function("split_part", *(argument.copy() for argument in arguments))
     return guard(odd, parts, "split_part by nothing or part 0")
 

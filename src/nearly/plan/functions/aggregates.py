@@ -110,9 +110,7 @@ def is_aggregate(name: str) -> bool:
     return lowered in _RULES or lowered in ALIASES or lowered in _UNVERIFIED
 
 
-def aggregate(
-    name: str, arguments: Sequence[Expression], distinct: bool = False, where: Expression | None = None
-) -> AggregateCall:
+def aggregate(name: str, arguments: Sequence[Expression], distinct: bool = False, where: Expression | None = None) -> AggregateCall:
     """The typed call of an aggregate; `count` without arguments is `count(*)`."""
     function = ALIASES.get(name.lower(), name.lower())
     if function not in _RULES:

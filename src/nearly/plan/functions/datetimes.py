@@ -57,12 +57,7 @@ def add_or_subtract(name: str, arguments: Arguments) -> Expression:
         left, right = right, left
     if left.type == DATE and right.type in (BYTE, SHORT, INT):
         return _add_days("date_add" if name == "+" else "date_sub", (left, right))
-    if (
-        left.type in DATETIMES
-        and isinstance(right, Literal)
-        and isinstance(right.type, Interval)
-        and right.value is not None
-    ):
+    if left.type in DATETIMES and isinstance(right, Literal) and isinstance(right.type, Interval) and right.value is not None:
         return _add_interval(left, right.type, right.value if name == "+" else -right.value)
     raise refuse(name, arguments)
 

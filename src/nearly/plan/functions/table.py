@@ -9,12 +9,7 @@ from nearly.plan.expressions import Expression
 from nearly.plan.functions import arithmetic, conditional, datetimes, logic, mathematics, strings
 
 FUNCTIONS = (
-    arithmetic.FUNCTIONS
-    | logic.FUNCTIONS
-    | conditional.FUNCTIONS
-    | strings.FUNCTIONS
-    | mathematics.FUNCTIONS
-    | datetimes.FUNCTIONS
+    arithmetic.FUNCTIONS | logic.FUNCTIONS | conditional.FUNCTIONS | strings.FUNCTIONS | mathematics.FUNCTIONS | datetimes.FUNCTIONS
 )
 
 ALIASES = {
