@@ -89,7 +89,7 @@ class ExpressionBinder:
     def _unary(self, node: exp.Expr) -> Expression:
         _only(node, "this")
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return functions.literal(-functions.number(node.this.name).value)
+            return functions.literal(-int(node.this.name) if node.this.is_int else -functions.number(node.this.name).value)
         return functions.call(UNARY[type(node)], [self(node.this)])
 
     def _shaped(self, node: exp.Expr) -> Expression:

@@ -61,6 +61,7 @@ class FromBinder:
                 _only(node, "this", "alias", "joins")
                 named, alias = self.bind_query(node.unnest(), self.outer), node.alias or None
             case exp.Values():
+                _only(node, "expressions", "alias", "joins")
                 named, alias = self.values(node), node.alias or None
             case _:
                 raise Unsupported(f"{node.key} in FROM")

@@ -10,7 +10,7 @@ from nearly.errors import SchemaError, Unsupported
 from nearly.plan import functions
 from nearly.plan.bind_expression import _only
 from nearly.plan.bind_from import Environment, FromBinder, Named, _common
-from nearly.plan.bind_select import SelectBinder, limited, position
+from nearly.plan.bind_select import SelectBinder, limited, place_of, position
 from nearly.plan.expressions import Column, Expression, SortKey
 from nearly.plan.nodes import Output, Plan, Project, Query, SetOperation, Sort
 from nearly.plan.schema import FindTable
@@ -45,7 +45,7 @@ class QueryBinder:
                 _only(node, "this", "with_", "order", "limit", "offset", "alias")
                 return inner._ordered(node, inner.query(node.this, outer), outer)
             case exp.Values():
-                return inner._from(outer).values(node)
+                return inner._ordered(node, inner._from(outer).values(node), outer)
         raise Unsupported(f"{node.key} as a query")
 
     def plan(self, node: exp.Expr, scope: Scope) -> Plan:
@@ -110,8 +110,9 @@ class QueryBinder:
 
     def _sort_key(self, node: exp.Expr, binder: SelectBinder, plan: Plan) -> SortKey:
         def bind_key(inner: exp.Expr) -> Expression:
-            if isinstance(inner, exp.Literal) and inner.is_int:
-                return position(inner, list(plan.columns), "ORDER BY")
+            place = place_of(inner)
+            if place is not None:
+                return position(place, list(plan.columns), "ORDER BY")
             return binder.expressions(inner)
 
         return binder.expressions.sort_key(node, bind_key)

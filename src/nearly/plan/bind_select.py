@@ -151,8 +151,9 @@ class SelectBinder:
         items = _LazyItems(lambda: self._items(node, replace(binder, grouping=_any_marker)))
 
         def key(inner: exp.Expr) -> Expression:
-            if isinstance(inner, exp.Literal) and inner.is_int:
-                return position(inner, [item.expression for item in items.get()], "GROUP BY")
+            place = place_of(inner)
+            if place is not None:
+                return position(place, [item.expression for item in items.get()], "GROUP BY")
             if isinstance(inner, exp.Column) and not inner.table and self.scope.find(inner.name) is None:
                 return replace(binder, aliases=_aliases(items.get()))(inner)
             return binder(inner)
@@ -179,8 +180,9 @@ class SelectBinder:
         aliases = _aliases(items)
 
         def key(inner: exp.Expr) -> Expression:
-            if isinstance(inner, exp.Literal) and inner.is_int:
-                return position(inner, [item.expression for item in items], "ORDER BY")
+            place = place_of(inner)
+            if place is not None:
+                return position(place, [item.expression for item in items], "ORDER BY")
             if isinstance(inner, exp.Column) and not inner.table and inner.name.lower() in aliases:
                 return aliases[inner.name.lower()]
             self._refuse_mixed_names(inner, aliases)
@@ -287,9 +289,17 @@ def _whole(node: exp.Expr | None) -> int | None:
     raise Unsupported(f"{node.key.upper()} that is not a whole number")
 
 
-def position(node: exp.Literal, columns: list[Expression], clause: str) -> Expression:
+def place_of(node: exp.Expr) -> int | None:
+    """The number that a key of GROUP BY or ORDER BY is, parentheses and sign included; None when it is no plain number."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Neg):
+        below = place_of(inner.this)
+        return None if below is None else -below
+    return int(inner.name) if isinstance(inner, exp.Literal) and inner.is_int else None
+
+
+def position(place: int, columns: list[Expression], clause: str) -> Expression:
     """The select item that a number in GROUP BY or ORDER BY stands for."""
-    place = int(node.name)
     if not 1 <= place <= len(columns):
         raise SchemaError(f"{clause} position {place} is not in the select list (1 to {len(columns)})")
     return columns[place - 1]
