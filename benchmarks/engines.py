@@ -30,7 +30,10 @@ LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
 def start_spark(name: str) -> SparkSession:
-    """A local Spark set for this machine: one task per core, two shuffle partitions per core, adaptive execution."""
+    """A local Spark set for this machine: one task per core, adaptive execution.
+
+    Shuffle partitions are many, so that 60 million rows fit the heap; adaptive execution joins small ones.
+    """
     ensure_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession  # noqa: PLC0415  (Spark reads JAVA_HOME when it starts)
@@ -43,7 +46,7 @@ def start_spark(name: str) -> SparkSession:
         .config("spark.driver.memory", DRIVER_MEMORY)
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", str(2 * CORES))
+        .config("spark.sql.shuffle.partitions", str(32 * CORES))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()

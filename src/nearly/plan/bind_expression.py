@@ -74,33 +74,33 @@ class ExpressionBinder:
         bind = bind or self
         if not isinstance(node, exp.Ordered):
             return SortKey(bind(node))
-        _only(node, "this", "desc", "nulls_first")
+        refuse_clauses_besides(node, "this", "desc", "nulls_first")
         descending = bool(node.args.get("desc"))
         nulls_first = node.args.get("nulls_first")
         return SortKey(bind(node.this), not descending, (not descending) if nulls_first is None else bool(nulls_first))
 
     def _binary(self, node: exp.Expr, *more: exp.Expr) -> Expression:
         """An operator; `more` are arguments besides the two sides. NOT LIKE comes as LIKE with a mark."""
-        _only(node, "this", "expression", "negate", "safe")
+        refuse_clauses_besides(node, "this", "expression", "negate", "safe")
         arguments = [self(each) for each in (node.this, node.expression, *more)]
         result = functions.call(BINARY[type(node)], arguments)
         return functions.call("not", [result]) if node.args.get("negate") else result
 
     def _unary(self, node: exp.Expr) -> Expression:
-        _only(node, "this")
+        refuse_clauses_besides(node, "this")
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
             return functions.literal(-int(node.this.name) if node.this.is_int else -functions.number(node.this.name).value)
         return functions.call(UNARY[type(node)], [self(node.this)])
 
     def _shaped(self, node: exp.Expr) -> Expression:
         name, places = SHAPED[type(node)]
-        _only(node, *places, "symmetric", "big_int", "zero_start")
+        refuse_clauses_besides(node, *places, "symmetric", "big_int", "zero_start")
         if node.args.get("symmetric"):
             raise Unsupported("BETWEEN SYMMETRIC is not Spark SQL")
         return functions.call(name, [self(node.args[place]) for place in places if node.args.get(place) is not None])
 
     def column(self, node: exp.Column) -> Expression:
-        _only(node, "this", "table")
+        refuse_clauses_besides(node, "this", "table")
         if isinstance(node.this, exp.Star):
             raise Unsupported("a star inside an expression")
         name, qualifier = node.name, node.table or None
@@ -115,7 +115,7 @@ class ExpressionBinder:
         return Literal(STRING, node.this) if node.is_string else functions.number(node.this)
 
     def case(self, node: exp.Case) -> Expression:
-        _only(node, "this", "ifs", "default")
+        refuse_clauses_besides(node, "this", "ifs", "default")
         subject = self(node.this) if node.this is not None else None
         arguments: list[Expression] = []
         for branch in node.args["ifs"]:
@@ -126,7 +126,7 @@ class ExpressionBinder:
         return functions.call("case", arguments)
 
     def cast(self, node: exp.Cast) -> Expression:
-        _only(node, "this", "to", "safe")
+        refuse_clauses_besides(node, "this", "to", "safe")
         target = type_of(node.args["to"])
         operand = self(node.this)
         if target == DATE and isinstance(operand, Literal) and operand.type == STRING and _ISO_DATE.fullmatch(operand.value):
@@ -134,7 +134,7 @@ class ExpressionBinder:
         return functions.cast(operand, target, safe=isinstance(node, exp.TryCast))
 
     def is_(self, node: exp.Is) -> Expression:
-        _only(node, "this", "expression")
+        refuse_clauses_besides(node, "this", "expression")
         subject = self(node.this)
         match node.expression:
             case exp.Null():
@@ -144,7 +144,7 @@ class ExpressionBinder:
         raise Unsupported(f"IS {node.expression.sql(dialect='spark')}")
 
     def in_(self, node: exp.In) -> Expression:
-        _only(node, "this", "expressions", "query")
+        refuse_clauses_besides(node, "this", "expressions", "query")
         operands = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
         bound = [self(operand) for operand in operands]
         if node.args.get("query") is not None:
@@ -172,29 +172,29 @@ class ExpressionBinder:
         return _fold("or", rows)
 
     def exists(self, node: exp.Exists) -> Expression:
-        _only(node, "this")
+        refuse_clauses_besides(node, "this")
         return Subquery(BOOLEAN, "exists", self.bind_plan(node.this.unnest(), self.scope))
 
     def scalar(self, node: exp.Expr) -> Expression:
-        _only(node, "this", "alias")
+        refuse_clauses_besides(node, "this", "alias")
         plan = self.bind_plan(node.unnest(), self.scope)
         if len(plan.columns) != 1:
             raise SchemaError(f"a subquery used as a value must have one column, this one has {len(plan.columns)}")
         return Subquery(plan.columns[0].type, "scalar", plan)
 
     def interval(self, node: exp.Interval) -> Expression:
-        _only(node, "this", "unit")
+        refuse_clauses_besides(node, "this", "unit")
         if node.this is None or not isinstance(node.this, exp.Literal):
             raise Unsupported(f"interval {node.sql(dialect='spark')}")
         unit = node.args.get("unit")
         return functions.interval(node.this.name, unit.sql(dialect="spark").lower() if unit is not None else "")
 
     def extract(self, node: exp.Extract) -> Expression:
-        _only(node, "this", "expression")
+        refuse_clauses_besides(node, "this", "expression")
         return functions.call(_extracted(node.name or node.this.name), [self(node.expression)])
 
     def trim(self, node: exp.Trim) -> Expression:
-        _only(node, "this", "expression", "position")
+        refuse_clauses_besides(node, "this", "expression", "position")
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get((node.args.get("position") or "").upper(), "btrim")
         if node.args.get("expression") is None:
             return functions.call(name, [self(node.this)])
@@ -210,7 +210,7 @@ class ExpressionBinder:
         return functions.call("not", [functions.call("<=>", [self(node.this), self(node.expression)])])
 
     def function(self, node: exp.Anonymous) -> Expression:
-        _only(node, "this", "expressions")
+        refuse_clauses_besides(node, "this", "expressions")
         name = str(node.this).lower()
         if name in ("grouping", "grouping_id"):
             if self.grouping is None:
@@ -226,7 +226,7 @@ class ExpressionBinder:
         """An aggregate call; only one over a window may have aggregates inside, those of the grouping below it."""
         arguments, distinct = node.expressions, False
         if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
-            _only(arguments[0], "expressions")
+            refuse_clauses_besides(arguments[0], "expressions")
             arguments, distinct = arguments[0].expressions, True
         if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
             arguments = []
@@ -238,13 +238,13 @@ class ExpressionBinder:
         return functions.aggregate(str(node.this).lower(), bound, distinct=distinct, where=condition)
 
     def filtered(self, node: exp.Filter, over_window: bool = False) -> Expression:
-        _only(node, "this", "expression")
+        refuse_clauses_besides(node, "this", "expression")
         if not isinstance(node.this, exp.Anonymous) or not functions.is_aggregate(str(node.this.this).lower()):
             raise SchemaError(f"FILTER needs an aggregate: {node.sql(dialect='spark')[:80]}")
         return self.aggregate(node.this, node.expression.this, over_window)
 
     def window(self, node: exp.Window) -> Expression:
-        _only(node, "this", "partition_by", "order", "spec", "alias", "over")
+        refuse_clauses_besides(node, "this", "partition_by", "order", "spec", "alias", "over")
         spec = self._window_spec(node)
         call = self._window_function(node.this)
         partition = tuple(self(each) for each in spec.args.get("partition_by") or ())
@@ -258,7 +258,7 @@ class ExpressionBinder:
         name = node.alias
         if not name:
             return node
-        _only(node, "this", "alias", "over")
+        refuse_clauses_besides(node, "this", "alias", "over")
         if name.lower() not in self.windows:
             raise UnknownName(f"unknown window {name!r}; define it with WINDOW {name} AS (...)")
         return self.windows[name.lower()]
@@ -321,7 +321,7 @@ def _bound(value: exp.Expr | str | None, side: str | None) -> int | None:
     raise Unsupported("a window frame whose bound is not a whole number")
 
 
-def _only(node: exp.Expr, *known: str) -> None:
+def refuse_clauses_besides(node: exp.Expr, *known: str) -> None:
     """Refuse a node that carries a clause nobody looks at: ignoring it would answer another question."""
     for name, value in node.args.items():
         if value and name not in known:

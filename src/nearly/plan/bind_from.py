@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan import functions
-from nearly.plan.bind_expression import BindPlan, ExpressionBinder, _only
+from nearly.plan.bind_expression import BindPlan, ExpressionBinder, refuse_clauses_besides
 from nearly.plan.expressions import Column, Expression, conjunction
 from nearly.plan.nodes import Field, Join, Output, Plan, Project, Scan, Values
 from nearly.plan.schema import FindTable
@@ -58,10 +58,10 @@ class FromBinder:
             case exp.Subquery(this=exp.Table()):
                 return self._parenthesised(node)
             case exp.Subquery():
-                _only(node, "this", "alias", "joins")
+                refuse_clauses_besides(node, "this", "alias", "joins")
                 named, alias = self.bind_query(node.unnest(), self.outer), node.alias or None
             case exp.Values():
-                _only(node, "expressions", "alias", "joins")
+                refuse_clauses_besides(node, "expressions", "alias", "joins")
                 named, alias = self.values(node), node.alias or None
             case _:
                 raise Unsupported(f"{node.key} in FROM")
@@ -69,7 +69,7 @@ class FromBinder:
 
     def _parenthesised(self, node: exp.Subquery) -> tuple[Plan, list[Visible]]:
         """`(a JOIN b ON ...)`: the tables inside keep their names."""
-        _only(node, "this", "joins")
+        refuse_clauses_besides(node, "this", "joins")
         return self._joins(*self.relation(node.this), node)
 
     def _joins(self, plan: Plan, visible: list[Visible], node: exp.Expr) -> tuple[Plan, list[Visible]]:
@@ -78,7 +78,7 @@ class FromBinder:
         return plan, visible
 
     def table(self, node: exp.Table) -> Named:
-        _only(node, "this", "alias", "joins", "hints")
+        refuse_clauses_besides(node, "this", "alias", "joins", "hints")
         if isinstance(node.this, exp.Anonymous | exp.Func):
             raise Unsupported(f"table function {node.name}")
         shared = self.environment.get(node.name.lower())
@@ -100,14 +100,16 @@ class FromBinder:
         widths = {len(row) for row in rows}
         if len(widths) != 1:
             raise SchemaError("VALUES: rows of different lengths")
-        types = [_common(f"column {place + 1} of VALUES", [row[place].type for row in rows]) for place in range(widths.pop())]
+        types = [
+            common_type_of(f"column {place + 1} of VALUES", [row[place].type for row in rows]) for place in range(widths.pop())
+        ]
         names = tuple(f"col{place + 1}" for place in range(len(types)))
         given = tuple(Column(type_, self.fresh(name)) for type_, name in zip(types, names, strict=True))
         cells = tuple(tuple(functions.cast(c, t) for c, t in zip(row, types, strict=True)) for row in rows)
         return Named(Values(given, cells), names)
 
     def join(self, left: Plan, seen: list[Visible], node: exp.Join) -> tuple[Plan, list[Visible]]:
-        _only(node, "this", "side", "kind", "method", "on", "using", "hint")
+        refuse_clauses_besides(node, "this", "side", "kind", "method", "on", "using", "hint")
         if node.method not in ("", "NATURAL"):
             raise Unsupported(f"{node.method} join")
         right, added = self.relation(node.this)
@@ -182,7 +184,7 @@ def _joined(left: Plan, right: Plan, kind: str, condition: Expression | None) ->
     return Join(left, right, "inner" if kind == "cross" else kind, condition)
 
 
-def _common(what: str, types: list[DataType]) -> DataType:
+def common_type_of(what: str, types: list[DataType]) -> DataType:
     result: DataType = NULL
     for type_ in types:
         both = common_type(result, type_)

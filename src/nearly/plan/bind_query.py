@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan import functions
-from nearly.plan.bind_expression import _only
-from nearly.plan.bind_from import Environment, FromBinder, Named, _common
+from nearly.plan.bind_expression import refuse_clauses_besides
+from nearly.plan.bind_from import Environment, FromBinder, Named, common_type_of
 from nearly.plan.bind_select import SelectBinder, limited, place_of, position
 from nearly.plan.expressions import Column, Expression, SortKey
 from nearly.plan.nodes import Output, Plan, Project, Query, SetOperation, Sort
@@ -42,7 +42,7 @@ class QueryBinder:
             case exp.SetOperation():
                 return inner._ordered(node, inner._set_operation(node, outer), outer)
             case exp.Subquery():
-                _only(node, "this", "with_", "order", "limit", "offset", "alias")
+                refuse_clauses_besides(node, "this", "with_", "order", "limit", "offset", "alias")
                 return inner._ordered(node, inner.query(node.this, outer), outer)
             case exp.Values():
                 return inner._ordered(node, inner._from(outer).values(node), outer)
@@ -63,7 +63,7 @@ class QueryBinder:
             raise Unsupported("WITH RECURSIVE")
         binder = self
         for common in clause.expressions:
-            _only(common, "this", "alias")
+            refuse_clauses_besides(common, "this", "alias")
             named = binder.query(common.this, outer)
             columns = [identifier.name for identifier in common.args["alias"].columns]
             if columns and len(columns) != len(named.names):
@@ -78,7 +78,7 @@ class QueryBinder:
         return SelectBinder(self.fresh, self.plan, scope)(node, plan)
 
     def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Named:
-        _only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset", "by_name")
+        refuse_clauses_besides(node, "this", "expression", "distinct", "with_", "order", "limit", "offset", "by_name")
         if node.args.get("by_name") or type(node) not in _SET_KINDS:
             raise Unsupported("set operation BY NAME")
         left, right = self.query(node.this, outer), self.query(node.expression, outer)
@@ -86,7 +86,7 @@ class QueryBinder:
         if len(left.names) != len(right.names):
             raise SchemaError(f"{kind.upper()} of {len(left.names)} and {len(right.names)} columns")
         pairs = zip(left.plan.columns, right.plan.columns, strict=True)
-        types = [_common(f"column {place + 1} of {kind.upper()}", [a.type, b.type]) for place, (a, b) in enumerate(pairs)]
+        types = [common_type_of(f"column {place + 1} of {kind.upper()}", [a.type, b.type]) for place, (a, b) in enumerate(pairs)]
         given = tuple(Column(type_, self.fresh(name or "value")) for type_, name in zip(types, left.names, strict=True))
         sides = [self._cast_to(side.plan, given) for side in (left, right)]
         plan = SetOperation(sides[0], sides[1], kind, not node.args.get("distinct"), given)

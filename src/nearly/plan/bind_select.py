@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from nearly.errors import SchemaError, Unsupported
-from nearly.plan.bind_expression import BindPlan, ExpressionBinder, _only
+from nearly.plan.bind_expression import BindPlan, ExpressionBinder, refuse_clauses_besides
 from nearly.plan.bind_from import Named
 from nearly.plan.bind_group import Grouped, Grouping, bind_grouping
 from nearly.plan.expressions import (
@@ -52,7 +52,7 @@ class SelectBinder:
         return ExpressionBinder(self.scope, self.bind_plan)
 
     def __call__(self, node: exp.Select, source: Plan) -> Named:
-        _only(node, *_CLAUSES)
+        refuse_clauses_besides(node, *_CLAUSES)
         if node.args.get("kind"):
             raise Unsupported(f"SELECT AS {node.args['kind']}")
         binder = replace(self.expressions, windows=_named_windows(node))
@@ -100,7 +100,7 @@ class SelectBinder:
             keys.append(replace(key, expression=places[key.expression]))
         plan = Project(plan, (*outputs, *extra))
         if node.args.get("distinct") is not None:
-            _only(node.args["distinct"])
+            refuse_clauses_besides(node.args["distinct"])
             if extra:
                 raise Unsupported("SELECT DISTINCT ordered by something that is not selected")
             plan = Aggregate(plan, tuple(Output(output.name, output.column) for output in outputs), ())
@@ -134,7 +134,7 @@ class SelectBinder:
 
     def _star(self, node: exp.Expr) -> list[Item]:
         star = node.this if isinstance(node, exp.Column) else node
-        _only(star, "except_")
+        refuse_clauses_besides(star, "except_")
         qualifier = node.table if isinstance(node, exp.Column) else None
         left_out = {each.name.lower() for each in star.args.get("except_") or ()}
         shown = [Item(each.expression, each.name) for each in self.scope.star(qualifier or None)]

@@ -107,18 +107,18 @@ def children(expression: Expression) -> tuple[Expression, ...]:
     """The expressions directly below, subquery plans not included."""
     found: list[Expression] = []
     for field in fields(expression):
-        found.extend(_expressions_in(getattr(expression, field.name)))
+        found.extend(expressions_in(getattr(expression, field.name)))
     return tuple(found)
 
 
-def _expressions_in(value: Any) -> Iterator[Expression]:
+def expressions_in(value: Any) -> Iterator[Expression]:
     if isinstance(value, Expression):
         yield value
     elif isinstance(value, SortKey):
         yield value.expression
     elif isinstance(value, tuple):
         for each in value:
-            yield from _expressions_in(each)
+            yield from expressions_in(each)
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -133,20 +133,20 @@ def map_children(expression: E, change: Callable[[Expression], Expression]) -> E
     changes: dict[str, Any] = {}
     for field in fields(expression):
         old = getattr(expression, field.name)
-        new = _map_value(old, change)
+        new = map_value(old, change)
         if new is not old:
             changes[field.name] = new
     return replace(expression, **changes) if changes else expression
 
 
-def _map_value(value: Any, change: Callable[[Expression], Expression]) -> Any:
+def map_value(value: Any, change: Callable[[Expression], Expression]) -> Any:
     if isinstance(value, Expression):
         return change(value)
     if isinstance(value, SortKey):
         new = change(value.expression)
         return value if new is value.expression else replace(value, expression=new)
     if isinstance(value, tuple):
-        mapped = tuple(_map_value(each, change) for each in value)
+        mapped = tuple(map_value(each, change) for each in value)
         return value if all(a is b for a, b in zip(mapped, value, strict=True)) else mapped
     return value
 

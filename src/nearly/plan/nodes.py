@@ -13,9 +13,9 @@ from nearly.plan.expressions import (
     Expression,
     SortKey,
     WindowCall,
-    _expressions_in,
-    _map_value,
     columns_of,
+    expressions_in,
+    map_value,
 )
 from nearly.plan.types import BOOLEAN, DataType
 
@@ -114,7 +114,7 @@ def _node_expressions(value: Any) -> Iterator[Expression]:
         for each in value:
             yield from _node_expressions(each)
     else:
-        yield from _expressions_in(value)
+        yield from expressions_in(value)
 
 
 def _map_node_value(value: Any, change: Callable[[Expression], Expression]) -> Any:
@@ -124,7 +124,7 @@ def _map_node_value(value: Any, change: Callable[[Expression], Expression]) -> A
     if isinstance(value, tuple):
         mapped = tuple(_map_node_value(each, change) for each in value)
         return value if all(a is b for a, b in zip(mapped, value, strict=True)) else mapped
-    return _map_value(value, change)
+    return map_value(value, change)
 
 
 @dataclass(frozen=True, slots=True)
