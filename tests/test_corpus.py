@@ -21,6 +21,7 @@ from nearly.errors import NearlyError
 from tests.fixtures import tables
 from tests.fixtures.agreement import difference
 from tests.fixtures.queries import QueryCase, corpus
+from tests.fixtures.quick_spark import quick_session
 
 EXECUTORS = (1, 3)
 """One site runs a query as one fragment; three force the plan of a cluster, with exchanges between stages."""
@@ -32,16 +33,6 @@ SPREAD = frozenset({"aggregates", "grouping", "joins", "set_operations", "subque
 
 PLANNED = frozenset({"common_tables", "joins", "set_operations", "subqueries_as_values", "subqueries_in_where"})
 """Features whose plans are far from the text of the query."""
-
-SETTINGS = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.files.openCostInBytes": "0",
-    "spark.sql.files.minPartitionNum": "1",
-}
-"""Over ten rows, compiling a plan to Java and starting tasks take longer than the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +53,20 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def interpreted(spark: Any) -> Any:
-    """A session that is quick with small queries."""
-    session = spark.newSession()
-    for name, value in SETTINGS.items():
-        session.conf.set(name, value)
-    return session
+def quick(spark: Any) -> Any:
+    return quick_session(spark)
 
 
 @pytest.fixture(scope="module")
-def oracle(interpreted: Any, files: dict[str, Path]) -> Oracle:
+def oracle(quick: Any, files: dict[str, Path]) -> Oracle:
     """Spark's own answers, each computed once."""
     for name, path in files.items():
-        interpreted.read.parquet(str(path)).createOrReplaceTempView(name)
+        quick.read.parquet(str(path)).createOrReplaceTempView(name)
 
     @cache
     def ask(text: str) -> Expected:
         try:
-            return Expected(interpreted.sql(text).toArrow(), "")
+            return Expected(quick.sql(text).toArrow(), "")
         except Exception as trouble:  # noqa: BLE001 - whatever Spark raises is its answer
             return Expected(None, str(trouble))
 
@@ -87,14 +74,14 @@ def oracle(interpreted: Any, files: dict[str, Path]) -> Oracle:
 
 
 @pytest.fixture(scope="module")
-def sessions(interpreted: Any, files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
+def sessions(quick: Any, files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
     """A session for each number of executors, opened when it is first asked for."""
     with ExitStack() as opened:
 
         @cache
         def session(executors: int) -> nearly.Session:
             path = tmp_path_factory.mktemp("catalog")
-            db = opened.enter_context(nearly.connect(interpreted, path=path, executors=executors, cores=1))
+            db = opened.enter_context(nearly.connect(quick, path=path, executors=executors, cores=1))
             for name, location in files.items():
                 db.register(name, str(location))
             return db

@@ -16,27 +16,22 @@ import nearly
 from nearly.errors import NearlyError
 from tests.fixtures.agreement import difference
 from tests.fixtures.generation import TABLES, QueryGenerator, random_table
+from tests.fixtures.quick_spark import quick_session
 
-EXAMPLES = 12
-QUERIES_PER_EXAMPLE = 8
-EXECUTORS = (1, 3)
+EXAMPLES = 8
+QUERIES_PER_EXAMPLE = {1: 8, 3: 4}
+"""By the number of executors."""
 
 
 @pytest.fixture(scope="module")
-def interpreted(spark: Any) -> Any:
-    """A session that is quick with small queries."""
-    session = spark.newSession()
-    session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    session.conf.set("spark.sql.adaptive.enabled", "false")
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    return session
+def quick(spark: Any) -> Any:
+    return quick_session(spark)
 
 
-@pytest.fixture(scope="module", params=EXECUTORS)
-def db(request: pytest.FixtureRequest, interpreted: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
+@pytest.fixture(scope="module", params=QUERIES_PER_EXAMPLE)
+def db(request: pytest.FixtureRequest, quick: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
     path = tmp_path_factory.mktemp("generated")
-    with nearly.connect(interpreted, path=path, executors=request.param, cores=1) as session:
+    with nearly.connect(quick, path=path, executors=request.param, cores=1) as session:
         yield session
 
 
@@ -50,15 +45,15 @@ def db(request: pytest.FixtureRequest, interpreted: Any, tmp_path_factory: pytes
 )
 @given(seed=st.integers(0, 2**32 - 1))
 def test_generated_queries_agree_with_spark(
-    seed: int, db: nearly.Session, interpreted: Any, tmp_path_factory: pytest.TempPathFactory
+    seed: int, db: nearly.Session, quick: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     pick = random.Random(seed).choice
-    _make_tables(pick, db, interpreted, tmp_path_factory.mktemp("tables"))
+    _make_tables(pick, db, quick, tmp_path_factory.mktemp("tables"))
     generator = QueryGenerator(pick)
-    for _ in range(QUERIES_PER_EXAMPLE):
+    for _ in range(QUERIES_PER_EXAMPLE[db._engine.cluster.sites.executors]):
         text = generator.query()
         note(text)
-        assert _disagreement(text, db, interpreted) is None
+        assert _disagreement(text, db, quick) is None
 
 
 def _make_tables(pick: Any, db: nearly.Session, oracle: Any, directory: Path) -> None:
