@@ -15,7 +15,7 @@ import pyarrow as pa
 from benchmarks.agreement import difference, loose_difference
 from benchmarks.engines import Engine, duckdb_alone, nearly_exact, spark_sql, start_spark
 from benchmarks.memory import PeakMemory
-from benchmarks.report import Record, geometric_mean, print_summary, print_table, write_json
+from benchmarks.report import Record, median, print_summary, print_table, write_json
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
 from benchmarks.tpch.queries import NUMBERS, query
 
@@ -141,11 +141,11 @@ def row(number: int, text: str, outcomes: Mapping[str, Outcome]) -> Record:
 
 
 def summarize(rows: Sequence[Record]) -> Record:
-    """Geometric means of the ratios, the worst of them, and what went wrong."""
+    """Medians of the ratios, the worst of them, and what went wrong."""
     over = {other: _numbers_in(rows, f"nearly/{other}") for other in ("spark", "duckdb")}
     return {
-        "nearly_over_spark": geometric_mean(over["spark"]),
-        "nearly_over_duckdb": geometric_mean(over["duckdb"]),
+        "nearly_over_spark": median(over["spark"]),
+        "nearly_over_duckdb": median(over["duckdb"]),
         "worst_over_spark": max(over["spark"], default=None),
         "mismatches": sum(each.get("equal") is False for each in rows),
         "failures": sum(each["failed"] is True for each in rows),

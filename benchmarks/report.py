@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import platform
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -55,10 +55,10 @@ def write_json(path: Path, settings: Record, summary: Record, rows: Sequence[Rec
     draft.replace(path)
 
 
-def geometric_mean(ratios: Sequence[float]) -> float | None:
-    """The mean for ratios: it treats twice as fast and half as fast as opposites.
+def median(ratios: Sequence[float]) -> float | None:
+    """The middle ratio; None when nothing was measured.
 
-    >>> geometric_mean([0.5, 2.0])
-    1.0
+    >>> median([0.5, 2.0, 3.0])
+    2.0
     """
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
+    return statistics.median(ratios) if ratios else None
