@@ -80,5 +80,5 @@ def _locality(node: Join, find_table: FindTable) -> str:
     if all(any(isinstance(leaf, Scan) and leaf.share == "buckets" for leaf in side.walk()) for side in node.children):
         return "bucket-local"
     left, right = clustering(node.left, find_table), clustering(node.right, find_table)
-    local = [f"{a} = {b}" for a, b in equated(node) if a in left and b in right]
+    local = [f"{a.name} = {b.name}" for a, b in equated(node) if a.name in left and b.name in right]
     return f"block-local on {', '.join(local)}" if local else ""

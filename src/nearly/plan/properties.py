@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
-from nearly.plan.expressions import Call, Column, Expression, conjuncts
+from nearly.plan.expressions import Call, Column, conjuncts
 from nearly.plan.nodes import Aggregate, Join, Output, Plan, Project, Scan, SetOperation, Values
 from nearly.plan.schema import FindTable
 
@@ -78,8 +78,8 @@ def _joined(plan: Join, below: Callable[[Plan], Keys]) -> Keys:
         return left
     right = below(plan.right)
     pairs = equated(plan)
-    from_left = {a for a, _ in pairs}
-    from_right = {b for _, b in pairs}
+    from_left = {a.name for a, _ in pairs}
+    from_right = {b.name for _, b in pairs}
     found: set[Key] = set()
     if any(key <= from_right for key in right) and plan.kind in ("inner", "left", "cross"):
         found |= left
@@ -110,18 +110,14 @@ def _joined_clustering(plan: Join, find_table: FindTable) -> frozenset[str]:
     return frozenset()
 
 
-def equated(plan: Join) -> list[tuple[str, str]]:
-    """Pairs of column names, left one first, that the join's condition makes equal."""
+def equated(plan: Join) -> list[tuple[Column, Column]]:
+    """Pairs of columns, left one first, that the join's condition makes equal."""
     pairs = []
     for part in conjuncts(plan.condition):
-        if isinstance(part, Call) and part.function == "=" and all(isinstance(each, Column) for each in part.arguments):
-            first, second = (_name(each) for each in part.arguments)
-            if first in plan.left.names and second in plan.right.names:
-                pairs.append((first, second))
-            elif second in plan.left.names and first in plan.right.names:
-                pairs.append((second, first))
+        match part:
+            case Call(function="=", arguments=(Column() as first, Column() as second)):
+                if first.name in plan.left.names and second.name in plan.right.names:
+                    pairs.append((first, second))
+                elif second.name in plan.left.names and first.name in plan.right.names:
+                    pairs.append((second, first))
     return pairs
-
-
-def _name(expression: Expression) -> str:
-    return expression.name if isinstance(expression, Column) else ""

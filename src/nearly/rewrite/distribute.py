@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from nearly.errors import Unsupported
-from nearly.plan.expressions import Call, Column, Expression, conjuncts
+from nearly.plan.expressions import Column, Expression, WindowCall
 from nearly.plan.nodes import (
     Aggregate,
     Exchange,
@@ -27,6 +27,7 @@ from nearly.plan.nodes import (
     Values,
     Window,
 )
+from nearly.plan.properties import equated
 from nearly.plan.schema import FindTable
 from nearly.plan.scope import FreshNames
 from nearly.rewrite.sizes import Size, grouped_size, joined_size, selectivity
@@ -163,7 +164,8 @@ class _Distributor:
         child = self.place(plan.child)
         if child.place != SPREAD:
             return self._once(child.over(replace(plan, child=child.plan)))
-        partitions = [set(output.expression.partition) for output in plan.outputs]  # type: ignore[attr-defined]
+        calls = [output.expression for output in plan.outputs if isinstance(output.expression, WindowCall)]
+        partitions = [set(call.partition) for call in calls]
         shared = [each for each in partitions[0] if all(each in other for other in partitions)]
         names = {each.name for each in shared if isinstance(each, Column)}
         if any(set(by) <= names for by in child.by):
@@ -266,7 +268,7 @@ class _Joining:
         keeps_right = self.plan.kind in ("right", "full")
         if SPREAD not in (left.place, right.place):
             return self._local(left, right, ONE if ONE in (left.place, right.place) else EVERYWHERE)
-        pairs = equal_pairs(self.plan)
+        pairs = [(a, b) for a, b in equated(self.plan) if a.type == b.type]
         if left.place == right.place == SPREAD:
             if self._colocated(left, right, pairs):
                 return self._local(left, right, SPREAD)
@@ -332,21 +334,6 @@ class _Joining:
         counts = [each.buckets for each in (left, right) if each.buckets]
         buckets = min(counts, default=0)
         return Placed(plan, place, size.rows, size.base, side.scheme or scheme, kept, buckets)
-
-
-def equal_pairs(plan: Join) -> list[tuple[Column, Column]]:
-    """The columns that the join's condition equates, left one first."""
-    pairs = []
-    for part in conjuncts(plan.condition):
-        if not isinstance(part, Call) or part.function != "=":
-            continue
-        first, second = part.arguments
-        if isinstance(first, Column) and isinstance(second, Column) and first.type == second.type:
-            if first.name in plan.left.names and second.name in plan.right.names:
-                pairs.append((first, second))
-            elif second.name in plan.left.names and first.name in plan.right.names:
-                pairs.append((second, first))
-    return pairs
 
 
 def _own_nodes(plan: Plan) -> Iterator[Plan]:
