@@ -58,7 +58,7 @@ class Engine:
     def __init__(self, cluster: Cluster, catalog: Catalog, memory_mb: int = DEFAULT_MEMORY_MB) -> None:
         self.cluster = cluster
         self.catalog = catalog
-        self.native = NativeKernel(cluster, catalog, self._schema, NativeReader(), memory_mb)
+        self.native = NativeKernel(cluster, catalog, self.schema, NativeReader(), memory_mb)
         self.spark = SparkKernel(cluster, catalog, SparkReader(cluster.spark))
 
     @deep_recursion()
@@ -87,20 +87,24 @@ class Engine:
     def run(self, prepared: Prepared) -> Result:
         """Run a prepared query to its end."""
         started = time.perf_counter()
-        for name in prepared.tables:
-            for layout in self.catalog.table(name).layouts:
-                layout.verify()
+        self.verify(prepared)
         checked = time.perf_counter()
         table, source = self._run(prepared)
         ended = time.perf_counter()
         return Result(table, source, {"verify": checked - started, "run": ended - checked})
+
+    def verify(self, prepared: Prepared) -> None:
+        """Raise an `EngineError` when a file of the query's tables is not what it was."""
+        for name in prepared.tables:
+            for layout in self.catalog.table(name).layouts:
+                layout.verify()
 
     @deep_recursion()
     def explain(self, prepared: Prepared) -> str:
         """What is computed where, by which kernel, and why."""
         lines = [f"kernel: {prepared.kernel}", f"why: {prepared.reason}"]
         if prepared.query is not None and prepared.kernel == "native":
-            lines.append(explain_stages(self.native.stages(prepared.query.plan), self.cluster.sites, self._schema))
+            lines.append(explain_stages(self.native.stages(prepared.query.plan), self.cluster.sites, self.schema))
         elif prepared.query is not None:
             lines += ["plan:", explain(prepared.query.plan)]
         return "\n".join(lines)
@@ -130,12 +134,12 @@ class Engine:
         return frozenset(self.catalog.table(name).name for name in wanted)
 
     def _bound(self, tree: exp.Expr, text: str, tables: frozenset[str]) -> Query:
-        query = bind(tree, self._schema)
+        query = bind(tree, self.schema)
         if query.unnamed:
             query = self._named(query, text, tables)
         return Query(rewrite(query.plan), query.names)
 
-    def _schema(self, name: str) -> TableSchema:
+    def schema(self, name: str) -> TableSchema:
         table = self.catalog.table(name)
         columns = tuple(SchemaColumn(column.name, column.type, column.nullable) for column in table.columns)
         clustering = table.base.clustering

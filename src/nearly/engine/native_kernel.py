@@ -139,16 +139,22 @@ class NativeKernel:
             if leaf in names:
                 return exp.Table(this=exp.to_identifier(names[leaf], quoted=True))
             table = self.catalog.table(leaf.table)
-            columns = [field.source for field in leaf.fields]
-            query = self.reader.query(table, table.base, columns, table.base.manifest.paths)
             if table.rows <= STATIC_ROWS:
-                body = query.sql(dialect="duckdb")
+                body = self._reading(leaf).sql(dialect="duckdb")
                 name = f"static_{table.name}_{hashlib.sha256(f'{table.version} {body}'.encode()).hexdigest()[:12]}"
                 statics[name] = body
                 return exp.Table(this=exp.to_identifier(name, quoted=True))
-            return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("stored")))
+            return self.stored(leaf)
 
         return render(plan, NATIVE, source)
+
+    def stored(self, scan: Scan) -> exp.Expr:
+        """A whole table as something to select from."""
+        return exp.Subquery(this=self._reading(scan), alias=exp.TableAlias(this=exp.to_identifier("stored")))
+
+    def _reading(self, scan: Scan) -> exp.Expr:
+        table = self.catalog.table(scan.table)
+        return self.reader.query(table, table.base, [field.source for field in scan.fields], table.base.manifest.paths)
 
 
 def _with_slot(sql: str, keys: tuple[str, ...], slots: int) -> str:

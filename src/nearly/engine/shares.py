@@ -41,37 +41,53 @@ class Shares:
             return str(self._range(table, columns, site).sql(dialect="duckdb"))
         layout = table.layout(scan.layout)
         blocks = self._bucket_share(layout, site) if scan.share == "buckets" else block_share(layout.blocks, self._sites, site)
-        return str(self._blocks(table, layout, columns, blocks).sql(dialect="duckdb"))
+        return str(read_blocks(self._reader, table, layout, columns, blocks).sql(dialect="duckdb"))
 
     def _bucket_share(self, layout: Layout, site: int) -> list[Block]:
         """The blocks of a site's buckets; layouts of more buckets are folded to the fewest of the stage."""
         return [block for block in layout.blocks if (block.bucket or 0) % self._coarsest % self._sites == site]
 
     def _range(self, table: Table, columns: list[str], site: int) -> exp.Expr:
-        name = _ranged_column(table)
-        low = self._cuts[site - 1] if 0 < site <= len(self._cuts) else None
-        high = self._cuts[site] if site < len(self._cuts) else None
-        blocks = [block for block in table.base.blocks if _may_hold(block, name, low, high)]
-        if site > len(self._cuts) or not blocks:
-            return self._nothing(table, columns)
-        paths = list(dict.fromkeys(part.path for block in blocks for part in block.parts))
-        query = self._reader.query(table, table.base, columns, paths)
-        return query.where(_within(table, name, low, high), copy=False) if low is not None or high is not None else query
+        if site > len(self._cuts):
+            return read_nothing(self._reader, table, columns)
+        return read_range(self._reader, table, columns, *range_of(self._cuts, site))
 
-    def _nothing(self, table: Table, columns: list[str]) -> exp.Expr:
-        query = self._reader.query(table, table.base, columns, table.base.manifest.paths[:1])
-        return query.where(exp.Boolean(this=False), copy=False)
 
-    def _blocks(self, table: Table, layout: Layout, columns: list[str], blocks: list[Block]) -> exp.Expr:
-        runs = _runs(blocks)
-        if not runs:
-            return self._nothing(table, columns)
-        whole = [run.path for run in runs if run.whole]
-        queries: list[exp.Expr] = [self._reader.query(table, layout, columns, whole)] if whole else []
-        for run in (run for run in runs if not run.whole):
-            part = self._reader.query(table, layout, columns, [run.path], row_numbers=True)
-            queries.append(part.where(_row_range(run), copy=False))
-        return reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), queries)
+def range_of(cuts: Sequence[Any], place: int) -> tuple[Any, Any]:
+    """The ends of the range at a place: [low, high), None where it is open."""
+    low = cuts[place - 1] if 0 < place <= len(cuts) else None
+    high = cuts[place] if place < len(cuts) else None
+    return low, high
+
+
+def read_range(reader: NativeReader, table: Table, columns: list[str], low: Any, high: Any) -> exp.Expr:
+    """The query that reads the rows whose clustering column is in [low, high)."""
+    name = ranged_column(table)
+    blocks = [block for block in table.base.blocks if _may_hold(block, name, low, high)]
+    if not blocks:
+        return read_nothing(reader, table, columns)
+    paths = list(dict.fromkeys(part.path for block in blocks for part in block.parts))
+    query = reader.query(table, table.base, columns, paths)
+    return query.where(_within(table, name, low, high), copy=False) if low is not None or high is not None else query
+
+
+def read_nothing(reader: NativeReader, table: Table, columns: list[str]) -> exp.Expr:
+    """A query with the table's columns and no rows."""
+    query = reader.query(table, table.base, columns, table.base.manifest.paths[:1])
+    return query.where(exp.Boolean(this=False), copy=False)
+
+
+def read_blocks(reader: NativeReader, table: Table, layout: Layout, columns: list[str], blocks: Sequence[Block]) -> exp.Expr:
+    """The query that reads some blocks of a layout."""
+    runs = _runs(blocks)
+    if not runs:
+        return read_nothing(reader, table, columns)
+    whole = [run.path for run in runs if run.whole]
+    queries: list[exp.Expr] = [reader.query(table, layout, columns, whole)] if whole else []
+    for run in (run for run in runs if not run.whole):
+        part = reader.query(table, layout, columns, [run.path], row_numbers=True)
+        queries.append(part.where(_row_range(run), copy=False))
+    return reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), queries)
 
 
 def block_share(blocks: Sequence[Block], sites: int, site: int) -> list[Block]:
@@ -87,7 +103,7 @@ def block_share(blocks: Sequence[Block], sites: int, site: int) -> list[Block]:
 
 def range_cuts(table: Table, sites: int) -> list[Any]:
     """Values that cut the clustering column's range into parts of about equal row counts."""
-    name = _ranged_column(table)
+    name = ranged_column(table)
     cuts: list[Any] = []
     seen, total = 0, table.rows
     for block in table.base.blocks:
@@ -99,7 +115,7 @@ def range_cuts(table: Table, sites: int) -> list[Any]:
     return cuts
 
 
-def _ranged_column(table: Table) -> str:
+def ranged_column(table: Table) -> str:
     if table.base.clustering is None:
         raise EngineError(f"table {table.name!r} is not clustered, so it has no ranges to share")
     return table.base.clustering.columns[0]

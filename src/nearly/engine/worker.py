@@ -24,8 +24,8 @@ ERROR = "error"
 CHUNK_BYTES = 384 << 10
 """Arrow bytes in one row. Larger byte arrays are "humongous" to the JVM's collector when its heap is small, and thrash it."""
 
-MOST_STATICS = 64
-"""Tables kept in a worker's memory; a query has fewer small tables than this."""
+MOST_STATIC_CELLS = 60_000_000
+"""Values of static tables kept in a worker's memory, about half a gigabyte; what the current query needs stays in any case."""
 
 SLOT = "_slot"
 """The last column of a result that is split by a hash: the slot of each row."""
@@ -70,8 +70,11 @@ class Native:
     def __init__(self) -> None:
         self.connection = duckdb.connect()
         self.connection.execute(f"SET temp_directory = '{tempfile.gettempdir()}/nearly-spill'")
+        self.connection.execute("SET parquet_metadata_cache = true")
         self._settings: Settings | None = None
-        self._statics: dict[str, None] = {}
+        self._statics: dict[str, int] = {}
+        self._running: set[duckdb.DuckDBPyConnection] = set()
+        self._appended: set[str] = set()
 
     def configure(self, settings: Settings) -> None:
         if settings == self._settings:
@@ -82,20 +85,28 @@ class Native:
         self._settings = settings
 
     def load(self, statics: Iterable[tuple[str, str]]) -> None:
-        """Have these tables in memory; the least recently used ones make room."""
-        for name, body in statics:
-            if name not in self._statics:
-                self.connection.execute(f'CREATE TABLE "{name}" AS {body}')
-            self._statics.pop(name, None)
-            self._statics[name] = None
-        while len(self._statics) > MOST_STATICS:
-            oldest = next(iter(self._statics))
+        """Have these tables in memory; the least recently used other ones make room."""
+        wanted = dict(statics)
+        for name, body in wanted.items():
+            cells = self._statics.pop(name, None)
+            self._statics[name] = self._create(name, body) if cells is None else cells
+        for oldest in [name for name in self._statics if name not in wanted]:
+            if sum(self._statics.values()) <= MOST_STATIC_CELLS:
+                break
             self.connection.execute(f'DROP TABLE "{oldest}"')
             del self._statics[oldest]
+
+    def _create(self, name: str, body: str) -> int:
+        """Make a table; the number of its values."""
+        self.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {body}')
+        found = self.connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()
+        columns = self.connection.execute(f'DESCRIBE "{name}"').fetchall()
+        return (int(found[0]) if found else 0) * len(columns)
 
     def run(self, sql: str, views: Iterable[tuple[str, str]], inputs: dict[str, pa.Table]) -> pa.Table:
         """The result of a query over views and Arrow inputs that exist only while it runs."""
         cursor = self.connection.cursor()
+        self._running.add(cursor)
         try:
             for name, body in views:
                 cursor.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {body}')
@@ -103,7 +114,32 @@ class Native:
                 cursor.register(name, table)
             return cursor.sql(sql).to_arrow_table()
         finally:
+            self._running.discard(cursor)
             cursor.close()
+
+    def append(self, name: str, table: pa.Table) -> None:
+        """Add rows to a table, which is made of the first ones."""
+        if name not in self._appended:
+            self.replace(name, table)
+            return
+        cursor = self.connection.cursor()
+        cursor.register("appended_rows", table)
+        cursor.execute(f'INSERT INTO "{name}" SELECT * FROM appended_rows')
+        cursor.close()
+
+    def replace(self, name: str, table: pa.Table) -> None:
+        """Have exactly these rows in a table."""
+        cursor = self.connection.cursor()
+        cursor.register("replacing_rows", table)
+        cursor.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM replacing_rows')
+        cursor.close()
+        self._appended.add(name)
+
+    def interrupt(self) -> None:
+        """Stop what runs; it ends with an InterruptException."""
+        self.connection.interrupt()
+        for cursor in tuple(self._running):
+            cursor.interrupt()
 
 
 @cache
@@ -146,7 +182,7 @@ class StageTask:
     def _run(self, slot: int, received: dict[str, list[Any]]) -> Iterator[pa.RecordBatch]:
         if ERROR in received:
             for payload in received[ERROR]:
-                yield _row(ERROR, slot, payload)
+                yield payload_row(ERROR, slot, payload)
             return
         fragment = self.fragment
         try:
@@ -156,7 +192,7 @@ class StageTask:
             inputs = {name: pa.concat_tables(tables) for name, tables in received.items()}
             table = engine.run(fragment.sql, fragment.views[slot], inputs)
         except duckdb.Error as trouble:
-            yield _row(ERROR, slot, f"{type(trouble).__name__}: {trouble}".encode())
+            yield payload_row(ERROR, slot, f"{type(trouble).__name__}: {trouble}".encode())
             return
         yield from send(table, fragment.output)
 
@@ -167,13 +203,13 @@ def send(table: pa.Table, output: Output) -> Iterator[pa.RecordBatch]:
         for chunk in _chunks(table):
             payload = encode(chunk)
             for slot in range(output.slots):
-                yield _row(output.name, slot, payload)
+                yield payload_row(output.name, slot, payload)
         return
     slots = table.column(table.num_columns - 1)
     rows = table.drop_columns([table.column_names[-1]])
     for slot in range(output.slots):
         for chunk in _chunks(rows.filter(pc.equal(slots, slot)).combine_chunks()):
-            yield _row(output.name, slot, encode(chunk))
+            yield payload_row(output.name, slot, encode(chunk))
 
 
 def _chunks(table: pa.Table) -> Iterator[pa.Table]:
@@ -182,7 +218,7 @@ def _chunks(table: pa.Table) -> Iterator[pa.Table]:
         yield table.slice(start, rows)
 
 
-def _row(source: str, slot: int, payload: bytes) -> pa.RecordBatch:
+def payload_row(source: str, slot: int, payload: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [pa.array([source], pa.string()), pa.array([slot], pa.int32()), pa.array([payload], pa.binary())],
         names=["source", "slot", "payload"],

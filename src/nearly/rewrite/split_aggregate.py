@@ -48,6 +48,21 @@ def split_aggregate(plan: Aggregate, fresh: FreshNames) -> Split | None:
     return Split(Aggregate(plan.child, plan.keys, tuple(partial), plan.sets, plan.grouping_id), passed, tuple(merges), ordered)
 
 
+def merged_parts(partial: Aggregate, parts: Plan) -> Aggregate:
+    """Rows of a partial aggregate as fewer ones: those with equal keys merged, under the same columns.
+
+    Law: merging merged parts gives what merging the parts gives.
+    """
+    keys = tuple(Output(key.name, key.column) for key in partial.keys)
+    merges = []
+    for output in partial.aggregates:
+        call = output.expression
+        if isinstance(call, AggregateCall):
+            merges.append(Output(output.name, AggregateCall(call.type, _MERGED_BY[call.function], (output.column,))))
+    extra = () if partial.grouping_id is None else (Output(partial.grouping_id.name, partial.grouping_id),)
+    return Aggregate(parts, (*keys, *extra), tuple(merges))
+
+
 def _in_order(plan: Aggregate, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
     by_name = {output.name: output for output in outputs}
     return tuple(by_name[column.name] for column in plan.columns)

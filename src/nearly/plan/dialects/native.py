@@ -98,7 +98,7 @@ def _aggregate(call: AggregateCall, window: WindowCall | None) -> Node:
             node = exp.Filter(this=node, expression=exp.Where(this=_render(call.where)))
         return node if window is None else _over(node, window)
 
-    builder = _lowering(AGGREGATES, "aggregate", call.function)
+    builder = _lowering(AGGREGATES | native_aggregates.INTERNAL, "aggregate", call.function)
     return builder(call, _render_all(call.arguments), primitive)
 
 

@@ -11,7 +11,7 @@ from nearly.plan.dialects.native_build import cast, guard
 from nearly.plan.dialects.native_numbers import scaled_integer, unscaled
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import AggregateCall
-from nearly.plan.types import Decimal, bounded_decimal, decimal_for
+from nearly.plan.types import LONG, Decimal, bounded_decimal, decimal_for
 
 Primitive = Callable[..., Node]
 """Makes one aggregate of DuckDB, with the call's DISTINCT, FILTER and window attached."""
@@ -70,6 +70,15 @@ def _correlation(call: AggregateCall, arguments: list[Node], primitive: Primitiv
     checked = guard(sql.function("isnan", found), found.copy(), "corr over a constant or NaN")
     return sql.case([single, exp.Null()], checked)
 
+
+def _groups_seen(call: AggregateCall, arguments: list[Node], primitive: Primitive) -> Node:
+    """How many different small numbers there are: one bit each."""
+    bit = sql.binary(exp.BitwiseLeftShift, cast(sql.integer(1), LONG), arguments[0])
+    return cast(sql.function("bit_count", primitive("bit_or", bit)), LONG)
+
+
+INTERNAL: dict[str, Builder] = {"groups_seen": _groups_seen}
+"""Aggregates that no query can name: rewriting passes make them."""
 
 LOWERINGS: dict[str, Builder] = {
     "count": _count,

@@ -1,0 +1,127 @@
+"""The results of batches as files: how a running task hands them to the driver, and what a killed driver finds again.
+
+    <catalog>/queries/<id>/query.json           what was asked
+    <catalog>/queries/<id>/<site>-<start>.part  what the units of a site from position `start` on gave, up to the `end` in its head
+    <catalog>/queries/<id>/stop                 the task is to end after the batch it works on
+
+Law: at most one file begins at a position, and it is complete when it is there (it is linked into place). A task that was started
+again goes on where the files end, so no unit counts twice whatever is retried, killed or resumed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from nearly.engine.worker import decode, encode
+
+STOP = "stop"
+QUERY = "query.json"
+_LENGTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a run of a site's units gave: rows for each stage, and how long it took in seconds."""
+
+    site: int
+    start: int
+    end: int
+    seconds: float
+    ranges: int
+    tables: dict[str, pa.Table]
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLog:
+    """The directory of one query."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def describe(self, facts: Mapping[str, Any]) -> None:
+        """Write down what was asked, all at once."""
+        draft = self.path / f".{uuid.uuid4().hex}"
+        draft.write_text(json.dumps(dict(facts)))
+        draft.replace(self.path / QUERY)
+
+    def description(self) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = json.loads((self.path / QUERY).read_text())
+        except FileNotFoundError:
+            return None
+        return found
+
+    def write(self, batch: Batch) -> bool:
+        """Add a batch; False when another attempt was first."""
+        bodies = {name: encode(table) for name, table in batch.tables.items()}
+        head = json.dumps({
+            "site": batch.site, "start": batch.start, "end": batch.end, "seconds": batch.seconds, "ranges": batch.ranges,
+            "sizes": {name: len(body) for name, body in bodies.items()},
+        }).encode()  # fmt: skip
+        draft = self.path / f".{uuid.uuid4().hex}"
+        with draft.open("wb") as file:
+            file.write(len(head).to_bytes(_LENGTH, "big") + head)
+            file.writelines(bodies.values())
+        try:
+            os.link(draft, self._file(batch.site, batch.start))
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink()
+        return True
+
+    def read(self, site: int, start: int) -> Batch | None:
+        """The batch that begins at a position; None while there is none."""
+        try:
+            content = self._file(site, start).read_bytes()
+        except FileNotFoundError:
+            return None
+        length = int.from_bytes(content[:_LENGTH], "big")
+        head = json.loads(content[_LENGTH : _LENGTH + length])
+        tables, place = {}, _LENGTH + length
+        for name, size in head["sizes"].items():
+            tables[name] = decode(content[place : place + size])
+            place += size
+        return Batch(head["site"], head["start"], head["end"], head["seconds"], head["ranges"], tables, len(content))
+
+    def end(self, site: int, start: int = 0) -> int:
+        """Where a site's files end."""
+        while True:
+            try:
+                with self._file(site, start).open("rb") as file:
+                    head = json.loads(file.read(int.from_bytes(file.read(_LENGTH), "big")))
+            except FileNotFoundError:
+                return start
+            start = head["end"]
+
+    def forget(self, site: int, start: int) -> None:
+        """Take a batch back: its units will be read again."""
+        self._file(site, start).unlink(missing_ok=True)
+
+    def ask_to_stop(self) -> None:
+        (self.path / STOP).touch()
+
+    def allow(self) -> None:
+        (self.path / STOP).unlink(missing_ok=True)
+
+    @property
+    def stopped(self) -> bool:
+        return (self.path / STOP).exists()
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def _file(self, site: int, start: int) -> Path:
+        return self.path / f"{site}-{start:06d}.part"

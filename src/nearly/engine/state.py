@@ -1,0 +1,78 @@
+"""What a progressive query knows so far: the rows and partial aggregates of the units read, in the driver's native engine."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from nearly.engine.native_kernel import NativeFailure
+from nearly.engine.worker import Native, Settings
+from nearly.plan.nodes import Aggregate, Input, Plan, Scan
+from nearly.plan.render import NATIVE, render
+from nearly.rewrite.split_aggregate import merged_parts
+from nearly.rewrite.stream import Gathered
+
+COMPACT_ABOVE = 100_000
+"""Partial rows up to this many are left as they came."""
+
+
+@dataclass(slots=True)
+class State:
+    """Tables named after the stages. Law: merging the parts of a stage never changes what the tail gives."""
+
+    stages: tuple[Gathered, ...]
+    settings: Settings
+    engine: Native = field(default_factory=Native)
+    bytes: int = 0
+    _rows: dict[str, int] = field(default_factory=dict)
+    _compact: dict[str, int] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.engine.configure(self.settings)
+
+    @property
+    def rows(self) -> int:
+        """Rows kept for all stages together."""
+        return sum(self._rows.values())
+
+    def rows_of(self, stage: str) -> int:
+        return self._rows.get(stage, 0)
+
+    def add(self, tables: dict[str, pa.Table]) -> None:
+        """Take in the results of a batch."""
+        with self._lock:
+            for name, table in tables.items():
+                self.engine.append(name, table)
+                self._rows[name] = self._rows.get(name, 0) + table.num_rows
+                self.bytes += table.nbytes
+        for stage in self.stages:
+            self._compact_stage(stage)
+
+    def run(self, plan: Plan, inputs: dict[str, pa.Table] | None = None) -> pa.Table:
+        """A plan over the stages and further inputs."""
+
+        def source(leaf: Scan | Input) -> exp.Expr:
+            if isinstance(leaf, Scan):
+                raise NativeFailure(f"the tail of a progressive query reads table {leaf.table}")
+            return exp.Table(this=exp.to_identifier(leaf.source, quoted=True))
+
+        try:
+            with self._lock:
+                return self.engine.run(render(plan, NATIVE, source), (), inputs or {})
+        except duckdb.Error as trouble:
+            raise NativeFailure(f"{type(trouble).__name__}: {trouble}") from trouble
+
+    def _compact_stage(self, stage: Gathered) -> None:
+        """Merge parts with equal keys when they have doubled since the last time."""
+        rows = self._rows.get(stage.name, 0)
+        if not stage.partial or not isinstance(stage.plan, Aggregate) or rows <= max(COMPACT_ABOVE, 2 * self._compact.get(stage.name, 0)):
+            return
+        merged = self.run(merged_parts(stage.plan, Input(stage.name, stage.plan.columns)))
+        with self._lock:
+            self.engine.replace(stage.name, merged.select([column.name for column in stage.plan.columns]))
+        self._rows[stage.name] = self._compact[stage.name] = merged.num_rows

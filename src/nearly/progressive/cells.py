@@ -1,0 +1,117 @@
+"""The cells of an answer: estimates and bounds as doubles first, then tables with the types of the exact answer."""
+
+from __future__ import annotations
+
+import decimal
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearly.answer import Answer
+from nearly.estimate.intervals import Interval
+from nearly.plan.nodes import Query
+from nearly.plan.types import to_arrow
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Columns of the value and of its bounds, each as it came; a bound that is not known is null."""
+
+    value: tuple[pa.ChunkedArray, ...]
+    low: tuple[pa.ChunkedArray, ...]
+    high: tuple[pa.ChunkedArray, ...]
+    error: float = 0.0
+    lasting_error: float = 0.0
+
+    @classmethod
+    def of(cls, found: pa.Table, query: Query) -> Sides:
+        """Every bound equal to the value."""
+        columns = tuple(_typed(found.column(place), type_) for place, type_ in enumerate(_types(query)))
+        return cls(columns, columns, columns)
+
+    def opened(self, places: list[int]) -> Sides:
+        """These columns without bounds."""
+        low, high = list(self.low), list(self.high)
+        for place in places:
+            nothing = pa.chunked_array([pa.nulls(len(self.value[place]), self.value[place].type)])
+            low[place] = high[place] = nothing
+        return replace(self, low=tuple(low), high=tuple(high), error=float("inf"), lasting_error=float("inf"))
+
+    def closed(self, place: int, theta: Floats, fixed: Interval, lasting: Interval) -> Sides:
+        """One column with bounds."""
+        type_ = self.value[place].type
+        low, high = list(self.low), list(self.high)
+        low[place] = _typed(pa.chunked_array([pa.array(fixed.low, mask=np.isnan(fixed.low))]), type_, "down")
+        high[place] = _typed(pa.chunked_array([pa.array(fixed.high, mask=np.isnan(fixed.high))]), type_, "up")
+        first = self.error == float("inf") and self.lasting_error == float("inf")
+        error = _relative(theta, fixed) if first else max(self.error, _relative(theta, fixed))
+        lasting_error = _relative(theta, lasting) if first else max(self.lasting_error, _relative(theta, lasting))
+        return replace(self, low=tuple(low), high=tuple(high), error=error, lasting_error=lasting_error)
+
+
+def assemble(query: Query, sides: Sides, progress: float, confidence: float, stats: dict[str, Any]) -> Answer:
+    """An answer that is not yet exact."""
+    schema = pa.schema([pa.field(name, type_) for name, type_ in zip(query.names, _types(query), strict=True)])
+    unknown = pa.Table.from_arrays([pa.nulls(len(column), column.type) for column in sides.value], schema=schema)
+    tables = [pa.Table.from_arrays(list(side), schema=schema) for side in (sides.value, sides.low, sides.high)]
+    facts = stats | {"anytime_error": sides.lasting_error}
+    return Answer(*tables, unknown, unknown, min(progress, 1.0), False, confidence, sides.error, "progressive", facts)
+
+
+def _types(query: Query) -> list[pa.DataType]:
+    return [to_arrow(type_) for type_ in query.types]
+
+
+def _relative(theta: Floats, found: Interval) -> float:
+    """The largest half-width, relative to the value; infinite where an interval is withheld."""
+    present = np.isfinite(theta)
+    if not present.any():
+        return float("inf") if len(theta) else 0.0
+    if found.withheld[present].any():
+        return float("inf")
+    half = (found.high - found.low)[present] / 2
+    size = np.abs(theta[present])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(half == 0, 0.0, half / size)
+    return float(relative.max())
+
+
+def _typed(column: pa.ChunkedArray, type_: pa.DataType, rounding: str = "nearest") -> pa.ChunkedArray:
+    """An estimate in the type of the exact value; what does not fit is null."""
+    if column.type == type_:
+        return column
+    if not pa.types.is_floating(column.type) or pa.types.is_floating(type_):
+        return column.cast(type_)
+    values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=float)
+    if pa.types.is_integer(type_):
+        return pa.chunked_array([_integers(values, type_, rounding)])
+    if pa.types.is_decimal(type_):
+        return pa.chunked_array([_decimals(values, type_, rounding)])
+    return column.cast(type_)
+
+
+_ROUND = {"nearest": np.rint, "down": np.floor, "up": np.ceil}
+_DECIMAL_ROUND = {"nearest": decimal.ROUND_HALF_UP, "down": decimal.ROUND_FLOOR, "up": decimal.ROUND_CEILING}
+
+
+def _integers(values: Floats, type_: pa.DataType, rounding: str) -> pa.Array:
+    rounded = _ROUND[rounding](values)
+    limit = 2.0 ** (type_.bit_width - 1)
+    fits = np.isfinite(rounded) & (rounded >= -limit) & (rounded < limit)
+    return pa.array(np.where(fits, rounded, 0).astype(np.int64), mask=~fits).cast(type_)
+
+
+def _decimals(values: Floats, type_: pa.DataType, rounding: str) -> pa.Array:
+    step = decimal.Decimal(1).scaleb(-type_.scale)
+    most = decimal.Decimal(10) ** (type_.precision - type_.scale)
+    context = decimal.Context(prec=80, rounding=_DECIMAL_ROUND[rounding])
+    found = []
+    for value in values:
+        exact = decimal.Decimal(float(value)).quantize(step, context=context) if np.isfinite(value) else None
+        found.append(exact if exact is not None and abs(exact) < most else None)
+    return pa.array(found, type_)

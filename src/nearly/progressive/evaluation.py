@@ -1,0 +1,144 @@
+"""From what is known so far to an answer: the point estimate, its replicates, and bounds for every cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearly.answer import Answer
+from nearly.engine.state import State
+from nearly.errors import Unsupported
+from nearly.estimate.incidence import fit
+from nearly.estimate.intervals import anytime, interval
+from nearly.plan.expressions import Call, Column
+from nearly.plan.functions.casting import coerce
+from nearly.plan.nodes import Input, Join, Output, Plan, Project, Query
+from nearly.plan.types import BOOLEAN, DOUBLE, INT, is_numeric
+from nearly.progressive.cells import Sides, assemble
+from nearly.progressive.reading import Reading
+from nearly.rewrite.stream import Cut
+from nearly.rewrite.weigh import Growths, Weighted, incidence, keyed_aggregates, replicate, weigh
+
+REPLICATED_ROWS = 3_000_000
+"""Replicates are evaluated when the state has at most so many rows, counted once per replicate."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Answers one query from its state."""
+
+    query: Query
+    cut: Cut
+    state: State
+    confidence: float
+
+    def answer(self, reading: Reading, look: int, stats: dict[str, Any]) -> Answer:
+        """The estimate after the units read, with bounds."""
+        growths, unseen = self._growths(reading)
+        point = weigh(self.cut.tail, self.cut.stages, reading.weight, growths)
+        found = self.state.run(point.plan)
+        evolving = [place for place, column in enumerate(self.cut.tail.columns) if column.name in point.evolving]
+        sides = Sides.of(found, self.query)
+        if evolving and found.num_rows:
+            sides = self._bounded(point, found, evolving, growths, reading, look, sides)
+        facts = stats | {"unseen_groups": unseen} if unseen is not None else stats
+        return assemble(self.query, sides, reading.share, self.confidence, facts)
+
+    def exact_table(self) -> pa.Table:
+        """The tail over all units."""
+        return self.state.run(self.cut.tail)
+
+    def _growths(self, reading: Reading) -> tuple[Growths, float | None]:
+        """For every aggregate by keys, how its keys grow; and how many keys of the topmost one are estimated to be unseen."""
+        growths: Growths = {}
+        unseen = None
+        for aggregate in keyed_aggregates(self.cut.tail, self.cut.stages):
+            table = self.state.run(incidence(aggregate, self.cut.stages))
+            frequencies = np.zeros(max(reading.groups, 1))
+            for seen, keys in zip(table["seen_in"].to_pylist(), table["keys"].to_pylist(), strict=True):
+                frequencies[min(seen, len(frequencies)) - 1] += keys
+            if not frequencies.sum():
+                continue
+            model = fit(frequencies, min(reading.share, 1.0))
+            unseen = model.estimated - model.seen if unseen is None else unseen
+            if frequencies[0]:
+                k = np.arange(1, len(frequencies) + 1)
+                growths[aggregate] = tuple(float(each) for each in model.scale(k) * model.m / model.M)
+        return growths, unseen
+
+    def _bounded(
+        self, point: Weighted, found: pa.Table, evolving: list[int], growths: Growths, reading: Reading, look: int, sides: Sides
+    ) -> Sides:
+        """The sides with intervals for the numbers among the evolving columns; what cannot be bounded is open."""
+        numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type)]
+        open_ = sides.opened(evolving)
+        copies = self._replicates(point, found, numbers, growths, reading) if numbers else None
+        if copies is None:
+            return open_
+        seen = None if point.seen is None else found[point.seen.name].to_numpy(zero_copy_only=False)
+        for place, column in enumerate(numbers):
+            theta = _floats(found.column(column))
+            arguments: dict[str, Any] = {"units": reading.units, "group_rows": reading.group_rows}
+            if seen is not None:
+                arguments["seen_in"] = np.nan_to_num(np.asarray(seen, dtype=float), nan=float(reading.groups))
+            fixed = interval(theta, copies[:, :, place], reading.share, self.confidence, **arguments)
+            lasting = anytime(theta, copies[:, :, place], reading.share, self.confidence, look=look, **arguments)
+            open_ = open_.closed(column, theta, fixed, lasting)
+        return open_
+
+    def _replicates(
+        self, point: Weighted, found: pa.Table, numbers: list[int], growths: Growths, reading: Reading
+    ) -> NDArray[np.float64] | None:
+        """Replicate x row x number; None when there are none to be had."""
+        if reading.groups < 2 or self.state.rows * (reading.groups + 1) > REPLICATED_ROWS:
+            return None
+        try:
+            plan = replicate(self.cut.tail, self.cut.stages, growths)
+        except Unsupported:
+            return None
+        identity = [column for column in self.cut.tail.columns if column.name not in point.evolving]
+        if plan.replicate is None or (not identity and found.num_rows > 1):
+            return None
+        matched = self.state.run(
+            _matched(plan, identity, [self.cut.tail.columns[place] for place in numbers]),
+            {"weights": reading.weights(), "replicates": reading.replicates(), "answer_rows": _identities(found, identity)},
+        )
+        copies = np.full((reading.groups, found.num_rows, len(numbers)), np.nan)
+        replicate_, row = matched.column(0).to_numpy(), matched.column(1).to_numpy()
+        for place in range(len(numbers)):
+            copies[replicate_, row, place] = _floats(matched.column(2 + place))
+        return copies
+
+
+def _identities(found: pa.Table, identity: list[Column]) -> pa.Table:
+    """The rows of the answer by the columns that identify them."""
+    columns = [found[column.name] for column in identity]
+    names = [f"id_{place}" for place in range(len(identity))]
+    return pa.Table.from_arrays([*columns, pa.array(range(found.num_rows), pa.int32())], names=[*names, "answer_row"])
+
+
+def _matched(plan: Weighted, identity: list[Column], numbers: list[Column]) -> Plan:
+    """Replicate, row of the answer, and the numbers as doubles."""
+    assert plan.replicate is not None  # noqa: S101  checked by the caller
+    types = {column.name: column.type for column in plan.plan.columns}
+    given = [Column(types[column.name], f"id_{place}") for place, column in enumerate(identity)]
+    row = Column(INT, "answer_row")
+    rows = Input("answer_rows", (*given, row))
+    condition: Any = None
+    for column, other in zip(identity, given, strict=True):
+        same = Call(BOOLEAN, "<=>", (Column(other.type, column.name), other))
+        condition = same if condition is None else Call(BOOLEAN, "and", (condition, same))
+    joined = Join(plan.plan, rows, "cross" if condition is None else "inner", condition)
+    outputs = [Output("replicate_number", plan.replicate), Output("row_number", row)]
+    outputs += [Output(f"number_{place}", coerce(Column(types[c.name], c.name), DOUBLE)) for place, c in enumerate(numbers)]
+    return Project(joined, tuple(outputs))
+
+
+def _floats(column: pa.ChunkedArray) -> Floats:
+    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)

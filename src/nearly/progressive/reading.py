@@ -1,0 +1,78 @@
+"""How much of a query's units has been read, and the weights that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearly.engine.units import GROUPS, Units
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The units at some positions of the order are read. Law: weight * rows read = rows in all."""
+
+    unit_units: Units
+    positions: frozenset[int]
+
+    @classmethod
+    def of(cls, units: Units, positions: Iterable[int]) -> Reading:
+        return cls(units, frozenset(positions))
+
+    @property
+    def units(self) -> int:
+        return len(self.positions)
+
+    @property
+    def rows(self) -> int:
+        return sum(self._rows(position) for position in self.positions)
+
+    @property
+    def share(self) -> float:
+        """The share of all rows that was read."""
+        return self.rows / max(self.unit_units.total_rows, 1)
+
+    @property
+    def weight(self) -> float:
+        return self.unit_units.total_rows / max(self.rows, 1)
+
+    @property
+    def group_rows(self) -> NDArray[np.float64]:
+        """Rows read of each replicate group, groups without units left out."""
+        rows = np.zeros(GROUPS)
+        for position in self.positions:
+            rows[self.unit_units.group(position)] += self._rows(position)
+        return rows[rows > 0]
+
+    @property
+    def groups(self) -> int:
+        return len(self.group_rows)
+
+    def _numbers(self) -> list[int]:
+        return sorted({self.unit_units.group(position) for position in self.positions if self._rows(position)})
+
+    def weights(self) -> pa.Table:
+        """Replicate r leaves out the r-th group read: (replicate, unit_group, unit_weight), zero weights left out."""
+        numbers, rows = self._numbers(), self.group_rows
+        total, read = self.unit_units.total_rows, rows.sum()
+        columns: tuple[list[int], list[int], list[float]] = ([], [], [])
+        for replicate in range(len(numbers)):
+            weight = total / max(read - rows[replicate], 1)
+            for place, number in enumerate(numbers):
+                if place != replicate:
+                    columns[0].append(replicate)
+                    columns[1].append(number)
+                    columns[2].append(weight)
+        types = (pa.int32(), pa.int32(), pa.float64())
+        arrays = [pa.array(values, type_) for values, type_ in zip(columns, types, strict=True)]
+        return pa.Table.from_arrays(arrays, names=["replicate", "unit_group", "unit_weight"])
+
+    def replicates(self) -> pa.Table:
+        return pa.table({"replicate": pa.array(range(self.groups), pa.int32())})
+
+    def _rows(self, position: int) -> int:
+        return self.unit_units.rows[self.unit_units.order[position]]

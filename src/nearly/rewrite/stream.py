@@ -1,0 +1,506 @@
+"""The cut of a progressive query: what is computed per sampling unit, and what is done with the results of the units read.
+
+Each subplan is `static` (its tables are read whole), per `units` (its rows come from streamed tables and know their unit) or at the
+`driver` (it stands above rows or partial aggregates that were gathered, and evolves while units are read). A maximal subplan below
+a gather is a select-project-join-aggregate block: a lineage block of iOLAP (section 6.1). A row of a unit that must meet an evolving
+value of the driver (a nested aggregate) waits: the join, the tests and the expressions that need the value are put off, everything
+else still happens per unit.
+
+Laws: the tail over the stages' rows of all units is the plan. Rows equal in a column list of `by` come from the same unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from nearly.errors import Unsupported
+from nearly.plan.expressions import Column, Expression, WindowCall, columns_of
+from nearly.plan.nodes import (
+    Aggregate,
+    Field,
+    Filter,
+    Input,
+    Join,
+    Limit,
+    Output,
+    Plan,
+    Project,
+    Scan,
+    SetOperation,
+    Sort,
+    Values,
+    Window,
+)
+from nearly.plan.properties import equated
+from nearly.plan.schema import FindTable
+from nearly.plan.scope import FreshNames
+from nearly.plan.types import INT
+from nearly.rewrite.prune import prune
+from nearly.rewrite.split_aggregate import split_aggregate
+from nearly.rewrite.split_distinct import split_distinct
+
+STATIC, UNITS, DRIVER = "static", "units", "driver"
+UNIT = "@unit"
+"""The source name of the column that a streamed scan adds: the group of units a row belongs to."""
+
+WORTH_STREAMING = 0.02
+"""Tables below this share of the largest one's rows are read whole: they are soon read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A stage: what is computed from some units. `unit` names the column with the unit's group; None for what is read once.
+
+    `partial` tells that the rows are partial aggregates by `keys`, to be merged.
+    """
+
+    name: str
+    plan: Plan
+    unit: str | None
+    keys: tuple[str, ...] = ()
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Stages and the tail over them; `ranged` when units must be ranges of the clustering column, not mere runs of blocks.
+
+    `mergeable` tells that the tail over all units is the exact answer; else that one needs a run of its own.
+    """
+
+    tail: Plan
+    stages: tuple[Gathered, ...]
+    scans: tuple[Scan, ...]
+    ranged: bool
+    mergeable: bool = True
+
+
+class Conflict(Exception):
+    """These scans cannot be streamed together with the rest."""
+
+    def __init__(self, scans: frozenset[Scan]) -> None:
+        super().__init__("scans cannot be streamed together")
+        self.scans = scans
+
+
+def stream(plan: Plan, find_table: FindTable, wanted: frozenset[str] | None = None) -> Cut | None:
+    """The cut that streams the largest tables which can be streamed together; None when there is nothing to stream.
+
+    `wanted` names the tables to stream instead.
+    """
+    scans = {node for node in plan.walk() if isinstance(node, Scan) and find_table(node.table).blocks > 1}
+    if wanted is not None:
+        chosen = {scan for scan in scans if scan.table in wanted}
+    else:
+        largest = max((find_table(scan.table).rows for scan in scans), default=0)
+        chosen = {scan for scan in scans if find_table(scan.table).rows >= WORTH_STREAMING * largest}
+    while chosen:
+        try:
+            return _Streamer(find_table, frozenset(chosen)).cut(plan)
+        except Conflict as conflict:
+            chosen -= conflict.scans
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A join with rows of the driver, put off."""
+
+    kind: str
+    right: Plan
+    condition: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A filter that needs a value of the driver, put off."""
+
+    predicate: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """Columns that need a value of the driver, put off."""
+
+    outputs: tuple[Output, ...]
+
+
+Pending = Lookup | Test | Extend
+
+
+def apply(pending: tuple[Pending, ...], plan: Plan) -> Plan:
+    """What was put off, done."""
+    for step in pending:
+        match step:
+            case Lookup():
+                plan = Join(plan, step.right, step.kind, step.condition)
+            case Test():
+                plan = Filter(plan, step.predicate)
+            case Extend():
+                plan = Project(plan, (*_passed(plan.columns), *step.outputs))
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A subplan and where it is computed. `pending` applies to rows of units only; `made` are the columns it will make."""
+
+    plan: Plan
+    where: str
+    scans: frozenset[Scan] = frozenset()
+    unit: Column | None = None
+    by: frozenset[str] = frozenset()
+    pending: tuple[Pending, ...] = ()
+    made: frozenset[str] = frozenset()
+
+    def needs_driver(self, expression: Expression) -> bool:
+        return bool(columns_of(expression) & self.made)
+
+
+@dataclass(slots=True)
+class _Streamer:
+    find_table: FindTable
+    chosen: frozenset[Scan]
+    fresh: FreshNames = field(default_factory=lambda: FreshNames("stream"))
+    stages: dict[Plan, Gathered] = field(default_factory=dict)
+    known: dict[Plan, At] = field(default_factory=dict)
+    ranged: bool = False
+    mergeable: bool = True
+
+    def cut(self, plan: Plan) -> Cut | None:
+        top = self.place(plan)
+        if top.where == STATIC:
+            return None
+        tail = Project(self.gathered(top), _passed(plan.columns))
+        tail, stages = _pruned(tail, tuple(self.stages.values()))
+        scans = {node for stage in stages for node in stage.plan.walk() if isinstance(node, Scan) and node.share == "units"}
+        return Cut(tail, stages, tuple(sorted(scans, key=lambda scan: scan.fields[0].name)), self.ranged, self.mergeable)
+
+    def place(self, plan: Plan) -> At:
+        if plan not in self.known:
+            rule = RULES.get(type(plan))
+            if rule is None:
+                raise Unsupported(f"{type(plan).__name__} has no rule for progressive answers")
+            self.known[plan] = rule(self, plan)
+        return self.known[plan]
+
+    def scan(self, plan: Scan) -> At:
+        if plan not in self.chosen:
+            return At(plan, STATIC)
+        table = self.find_table(plan.table)
+        name = f"{plan.fields[0].name}_unit" if plan.fields else self.fresh("unit")
+        unit = Field(name, UNIT, INT, nullable=False)
+        by = frozenset(each.name for each in plan.fields if each.source == table.ranges_of)
+        streamed = replace(plan, fields=(*plan.fields, unit), share="units")
+        return At(streamed, UNITS, frozenset({plan}), Column(INT, name), by)
+
+    def values(self, plan: Values) -> At:
+        return At(plan, STATIC)
+
+    def filter(self, plan: Filter) -> At:
+        child = self.place(plan.child)
+        if child.needs_driver(plan.predicate):
+            return replace(child, pending=(*child.pending, Test(plan.predicate)))
+        return replace(child, plan=replace(plan, child=child.plan))
+
+    def project(self, plan: Project) -> At:
+        child = self.place(plan.child)
+        if child.unit is None:
+            return replace(child, plan=replace(plan, child=child.plan))
+        renamed = {o.expression.name: o.name for o in plan.outputs if isinstance(o.expression, Column)}
+        by = frozenset(renamed[name] for name in child.by if name in renamed)
+        if not child.pending:
+            return replace(child, plan=Project(child.plan, (*plan.outputs, *_passed((child.unit,)))), by=by)
+        later = tuple(output for output in plan.outputs if child.needs_driver(output.expression) and not _is_passed(output))
+        now = tuple(o for o in plan.outputs if o not in later and o.name not in child.made and o.name not in child.plan.names)
+        below = Project(child.plan, (*_passed(child.plan.columns), *now)) if now else child.plan
+        pending = (*child.pending, Extend(later)) if later else child.pending
+        made = child.made | {output.name for output in later}
+        return replace(child, plan=below, by=by, pending=pending, made=made)
+
+    def join(self, plan: Join) -> At:
+        return _Joining(self, plan).placed()
+
+    def aggregate(self, plan: Aggregate) -> At:
+        child = self.place(plan.child)
+        here = replace(plan, child=child.plan)
+        if child.unit is None:
+            return replace(child, plan=here)
+        if child.pending:
+            return self._dependent_aggregate(plan, child)
+        kept = {key.expression.name: key.name for key in plan.keys if isinstance(key.expression, Column)}
+        if plan.sets is None and child.by & kept.keys():
+            self.ranged = True
+            whole = replace(here, keys=(*plan.keys, *_passed((child.unit,))))
+            return replace(child, plan=whole, by=frozenset(kept[name] for name in child.by if name in kept))
+        return self._partial_aggregate(plan, child)
+
+    def _partial_aggregate(self, plan: Aggregate, child: At) -> At:
+        """Partial results per unit, merged at the driver; what has no merge is aggregated from rows there."""
+        apart = split_distinct(replace(plan, child=child.plan), self.fresh)
+        if apart is not None:
+            inner = self._partial_aggregate(apart.inner, child)
+            return At(apart.outer(inner.plan), DRIVER, child.scans)
+        split = split_aggregate(replace(plan, child=child.plan), self.fresh)
+        if split is None:
+            self.mergeable = False
+            return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)
+        parts = self._by_unit(split.partial, child)
+        keys = tuple(key.name for key in split.keys)
+        return At(split.merged(self._gather(parts, child.unit, keys, partial=True)), DRIVER, child.scans)
+
+    def _dependent_aggregate(self, plan: Aggregate, child: At) -> At:
+        """Rows that wait for a value of the driver are kept grouped by what the value decides on (iOLAP, appendix B).
+
+        sum over a test of B and the value = sum, over groups by B that pass the test, of their sums.
+        """
+        reads = frozenset().union(*(columns_of(expression) for expression in _own_expressions(plan)))
+        split = None if plan.sets is not None or reads & child.made else split_aggregate(replace(plan, child=child.plan), self.fresh)
+        if split is None:
+            return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)
+        waiting = _reads_of(child.pending) & child.plan.names
+        used = tuple(column for column in child.plan.columns if column.name in waiting)
+        made = {key.name for key in split.partial.keys}
+        extra = tuple(output for output in _passed(used) if output.name not in made)
+        parts = self._by_unit(replace(split.partial, keys=(*split.partial.keys, *extra)), child)
+        keys = tuple(key.name for key in parts.keys if child.unit is None or key.name != child.unit.name)
+        rows = self._gather(parts, child.unit, keys, partial=True)
+        return At(split.merged(apply(child.pending, rows)), DRIVER, child.scans)
+
+    def _by_unit(self, plan: Aggregate, child: At) -> Aggregate:
+        """The aggregate with the unit's group as one more key."""
+        if child.unit is None:
+            raise Unsupported("rows without a unit cannot be grouped by it")
+        keys = (*plan.keys, *_passed((child.unit,)))
+        sets = None if plan.sets is None else tuple((*places, len(plan.keys)) for places in plan.sets)
+        return replace(plan, keys=keys, sets=sets)
+
+    def window(self, plan: Window) -> At:
+        child = self.place(plan.child)
+        if child.unit is not None and not child.pending and self._within_units(plan, child):
+            self.ranged = True
+            return replace(child, plan=replace(plan, child=child.plan))
+        if child.unit is None:
+            return replace(child, plan=replace(plan, child=child.plan))
+        return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)
+
+    def _within_units(self, plan: Window, child: At) -> bool:
+        calls = [output.expression for output in plan.outputs if isinstance(output.expression, WindowCall)]
+        return all({each.name for each in call.partition if isinstance(each, Column)} & child.by for call in calls)
+
+    def set_operation(self, plan: SetOperation) -> At:
+        left, right = self.place(plan.left), self.place(plan.right)
+        scans = left.scans | right.scans
+        if left.where == right.where == STATIC:
+            return At(replace(plan, left=left.plan, right=right.plan), STATIC)
+        if plan.kind == "union" and plan.every and self._both_wait_for_nothing(left, right):
+            return self._united(plan, left, right)
+        sides = [Project(self.gathered(side), _passed(old.columns)) for side, old in ((left, plan.left), (right, plan.right))]
+        return At(replace(plan, left=sides[0], right=sides[1]), DRIVER, scans)
+
+    def _both_wait_for_nothing(self, left: At, right: At) -> bool:
+        return left.unit is not None and right.unit is not None and not left.pending and not right.pending
+
+    def _united(self, plan: SetOperation, left: At, right: At) -> At:
+        unit = Column(INT, self.fresh("unit"))
+        sides = []
+        for side, old in ((left, plan.left), (right, plan.right)):
+            assert side.unit is not None  # noqa: S101  checked by the caller
+            sides.append(Project(side.plan, (*_passed(old.columns), Output(self.fresh("unit"), side.unit))))
+        united = SetOperation(sides[0], sides[1], plan.kind, plan.every, (*plan.given, unit))
+        return At(united, UNITS, left.scans | right.scans, unit)
+
+    def sort(self, plan: Sort) -> At:
+        child = self.place(plan.child)
+        if child.unit is None:
+            return replace(child, plan=replace(plan, child=child.plan))
+        return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)
+
+    def limit(self, plan: Limit) -> At:
+        """Units send no more rows than the limit can take; the sort that decides which is repeated at the driver."""
+        ordered = plan.child if isinstance(plan.child, Sort) else None
+        child = self.place(ordered.child if ordered else plan.child)
+        if child.where == STATIC:
+            return At(self._static_input(self.place(plan.child).plan, plan), DRIVER)
+        below = child.plan
+        if child.unit is not None and not child.pending and plan.count is not None:
+            below = Limit(replace(ordered, child=below) if ordered else below, plan.count + plan.offset)
+        rows = self.gathered(replace(child, plan=below))
+        return At(replace(plan, child=replace(ordered, child=rows) if ordered else rows), DRIVER, child.scans)
+
+    def _static_input(self, child: Plan, plan: Limit) -> Plan:
+        """Which rows a limit picks is open, so it is picked once."""
+        return self._gather(replace(plan, child=child), None, ())
+
+    def gathered(self, at: At) -> Plan:
+        """The subplan at the driver."""
+        match at.where:
+            case "driver":
+                return at.plan
+            case "static":
+                return self._gather(at.plan, None, ())
+        return apply(at.pending, self._gather(at.plan, at.unit, ()))
+
+    def _gather(self, plan: Plan, unit: Column | None, keys: tuple[str, ...], partial: bool = False) -> Input:
+        if plan not in self.stages:
+            name = f"stage_{len(self.stages) + 1}"
+            self.stages[plan] = Gathered(name, plan, unit.name if unit else None, keys, partial)
+        return Input(self.stages[plan].name, plan.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joining:
+    """One join, by where its sides are."""
+
+    streamer: _Streamer
+    plan: Join
+
+    def placed(self) -> At:
+        left, right = self.streamer.place(self.plan.left), self.streamer.place(self.plan.right)
+        rules: dict[tuple[str, str], Callable[[At, At], At]] = {
+            (STATIC, STATIC): self._local,
+            (UNITS, STATIC): self._with_static,
+            (STATIC, UNITS): self._static_with,
+            (UNITS, UNITS): self._together,
+            (UNITS, DRIVER): self._put_off,
+            (DRIVER, UNITS): self._put_off_swapped,
+        }
+        return rules.get((left.where, right.where), self._at_driver)(left, right)
+
+    def _local(self, left: At, right: At) -> At:
+        return replace(left, plan=replace(self.plan, left=left.plan, right=right.plan), scans=left.scans | right.scans)
+
+    def _with_static(self, left: At, right: At) -> At:
+        if self.plan.kind in ("right", "full"):
+            raise Conflict(left.scans)
+        if self.plan.condition is not None and left.needs_driver(self.plan.condition):
+            rows = self.streamer.gathered(right)
+            return self._later(left, Lookup(self.plan.kind, rows, self.plan.condition), rows)
+        return self._local(left, right)
+
+    def _static_with(self, left: At, right: At) -> At:
+        if self.plan.kind not in ("inner", "cross", "right"):
+            raise Conflict(right.scans)
+        if right.pending:
+            return self._at_driver(left, right)
+        return replace(right, plan=replace(self.plan, left=left.plan, right=right.plan))
+
+    def _together(self, left: At, right: At) -> At:
+        """Two streamed sides meet inside units when the join equates what both are clustered by."""
+        pairs = {(a.name, b.name) for a, b in equated(self.plan) if a.type == b.type}
+        meet = any((a, b) in pairs for a in left.by for b in right.by)
+        if not meet or self.plan.kind == "full" or right.pending or left.pending:
+            raise Conflict(self._given_up(left, right))
+        self.streamer.ranged = True
+        kind = self.plan.kind
+        unit, by = (right.unit, right.by) if kind == "right" else (left.unit, left.by)
+        if kind in ("inner", "cross"):
+            by = left.by | right.by
+        return At(replace(self.plan, left=left.plan, right=right.plan), UNITS, left.scans | right.scans, unit, by)
+
+    def _given_up(self, left: At, right: At) -> frozenset[Scan]:
+        """Which side is read whole instead: the one that only decides about rows of the other, else the smaller."""
+        if self.plan.kind in ("left", "semi", "anti"):
+            return right.scans
+        if self.plan.kind in ("right", "full"):
+            return left.scans
+        sizes = [sum(self.streamer.find_table(scan.table).rows for scan in side.scans) for side in (left, right)]
+        return left.scans if sizes[0] < sizes[1] else right.scans
+
+    def _put_off(self, left: At, right: At) -> At:
+        if self.plan.kind in ("right", "full"):
+            return self._at_driver(left, right)
+        return self._later(left, Lookup(self.plan.kind, right.plan, self.plan.condition), right.plan)
+
+    def _put_off_swapped(self, left: At, right: At) -> At:
+        if self.plan.kind not in ("inner", "cross"):
+            return self._at_driver(left, right)
+        return self._later(right, Lookup(self.plan.kind, left.plan, self.plan.condition), left.plan)
+
+    def _later(self, rows: At, lookup: Lookup, found: Plan) -> At:
+        made = frozenset() if lookup.kind in ("semi", "anti") else found.names
+        return replace(rows, pending=(*rows.pending, lookup), made=rows.made | made)
+
+    def _at_driver(self, left: At, right: At) -> At:
+        sides = [self.streamer.gathered(side) for side in (left, right)]
+        return At(replace(self.plan, left=sides[0], right=sides[1]), DRIVER, left.scans | right.scans)
+
+
+def _pruned(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Plan, tuple[Gathered, ...]]:
+    """Only columns that the tail reads are computed and sent; units' groups always are."""
+    tail = prune(tail)
+    wanted: dict[str, set[str]] = {}
+    for node in tail.walk():
+        if isinstance(node, Input):
+            wanted.setdefault(node.source, set()).update(_read_above(tail, node))
+    kept = []
+    for stage in stages:
+        if stage.name not in wanted:
+            continue
+        names = wanted[stage.name] | {stage.unit} | set(stage.keys)
+        columns = tuple(column for column in stage.plan.columns if column.name in names)
+        kept.append(replace(stage, plan=prune(_selected(stage.plan, columns))))
+    by_name = {stage.name: stage for stage in kept}
+    tail = tail.transform(lambda node: Input(node.source, by_name[node.source].plan.columns) if isinstance(node, Input) else node)
+    return tail, tuple(kept)
+
+
+def _read_above(tail: Plan, leaf: Input) -> set[str]:
+    """Columns of a stage that any node of the tail mentions; set operations read by position, so they read all."""
+    used = set(tail.names)
+    for node in tail.walk():
+        for expression in node.expressions():
+            used |= columns_of(expression)
+        if isinstance(node, SetOperation):
+            used |= node.left.names | node.right.names
+    return used & leaf.names
+
+
+def _selected(plan: Plan, columns: tuple[Column, ...]) -> Plan:
+    if {column.name for column in columns} == plan.names:
+        return plan
+    if isinstance(plan, Aggregate):
+        names = {column.name for column in columns}
+        return replace(plan, aggregates=tuple(each for each in plan.aggregates if each.name in names))
+    return Project(plan, _passed(columns))
+
+
+def _passed(columns: tuple[Column, ...]) -> tuple[Output, ...]:
+    return tuple(Output(column.name, column) for column in columns)
+
+
+def _is_passed(output: Output) -> bool:
+    return isinstance(output.expression, Column) and output.expression.name == output.name
+
+
+def _own_expressions(plan: Aggregate) -> tuple[Expression, ...]:
+    return tuple(output.expression for output in (*plan.keys, *plan.aggregates))
+
+
+def _reads_of(pending: tuple[Pending, ...]) -> frozenset[str]:
+    """Columns that the steps read."""
+    names: set[str] = set()
+    for step in pending:
+        match step:
+            case Lookup():
+                names |= columns_of(step.condition) if step.condition is not None else set()
+            case Test():
+                names |= columns_of(step.predicate)
+            case Extend():
+                names |= {name for output in step.outputs for name in columns_of(output.expression)}
+    return frozenset(names)
+
+
+RULES: dict[type[Plan], Callable[..., At]] = {
+    Scan: _Streamer.scan,
+    Values: _Streamer.values,
+    Filter: _Streamer.filter,
+    Project: _Streamer.project,
+    Join: _Streamer.join,
+    Aggregate: _Streamer.aggregate,
+    Window: _Streamer.window,
+    SetOperation: _Streamer.set_operation,
+    Sort: _Streamer.sort,
+    Limit: _Streamer.limit,
+}

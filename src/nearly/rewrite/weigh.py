@@ -1,0 +1,406 @@
+"""The tail of a progressive query over weighted rows: estimates instead of exact values, and replicates of them.
+
+A row of a unit that was read stands for N/n rows (its weight), so sums and counts become weighted sums (iOLAP's Q(D_i, m_i)).
+A replicate leaves the units of one group out and weighs the rest up. The replicate's number is one more key column: joins equate it,
+groupings and windows keep it, and so every operator above carries uncertainty without knowing.
+
+A group's key that was seen in few units is more than 1/share likely to have been missed, so scaling it by N/n would overshoot: the
+aggregate of a key is multiplied by `growth.share(k)`, and its row then stands for 1/share(k) rows, k being the number of unit groups
+with the key. Totals are the same either way: sum(weight * value) is unbiased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from nearly.errors import Unsupported
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall, columns_of
+from nearly.plan.functions import call
+from nearly.plan.functions.casting import coerce
+from nearly.plan.nodes import (
+    Aggregate,
+    Filter,
+    Input,
+    Join,
+    Limit,
+    Output,
+    Plan,
+    Project,
+    SetOperation,
+    Sort,
+    Window,
+)
+from nearly.plan.scope import FreshNames
+from nearly.plan.types import BOOLEAN, DOUBLE, INT, LONG, is_numeric
+from nearly.rewrite.relax import relaxed, relaxed_keys
+from nearly.rewrite.stream import Gathered
+
+WEIGHTS = Input("weights", (Column(INT, "replicate"), Column(INT, "unit_group"), Column(DOUBLE, "unit_weight")))
+REPLICATES = Input("replicates", (Column(INT, "replicate"),))
+_UNCHANGED = frozenset({"min", "max", "bool_and", "bool_or"})
+_SPREADS = {"variance": (1.0, False), "stddev": (1.0, True), "var_pop": (0.0, False), "stddev_pop": (0.0, True)}
+
+
+Growth = tuple[float, ...]
+"""share(k) for k = 1, 2, ...: what remains of N/n for a key seen in k unit groups; see `estimate.incidence`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A relation of estimates: which columns evolve, which of them became doubles, and what a row stands for.
+
+    `seen` counts the unit groups in which the key behind a row occurs.
+    """
+
+    plan: Plan
+    replicate: Column | None = None
+    weight: Expression | None = None
+    unit: Column | None = None
+    seen: Column | None = None
+    evolving: frozenset[str] = frozenset()
+    doubles: frozenset[str] = frozenset()
+
+    @property
+    def carried(self) -> tuple[Output, ...]:
+        """The columns that every projection must pass on."""
+        columns = [each for each in (self.replicate, self.weight, self.unit, self.seen) if isinstance(each, Column)]
+        return tuple(Output(column.name, column) for column in columns)
+
+    def evolves(self, expression: Expression) -> bool:
+        return bool(columns_of(expression) & self.evolving)
+
+
+Growths = dict[Plan, Growth]
+"""The growth of the keys of an aggregate of the tail; without an entry every key is taken as seen in all unit groups."""
+
+
+def weigh(tail: Plan, stages: tuple[Gathered, ...], weight: float, growths: Growths) -> Weighted:
+    """The tail as a point estimate: every row of a unit weighs the same."""
+    return _Weigher({stage.name: stage for stage in stages}, growths, weight).visit(tail)
+
+
+def replicate(tail: Plan, stages: tuple[Gathered, ...], growths: Growths) -> Weighted:
+    """The tail for all replicates at once, over the inputs `weights` and `replicates`; its order and limit are left out."""
+    return _Weigher({stage.name: stage for stage in stages}, growths, None).visit(_unordered(tail))
+
+
+def keyed_aggregates(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Aggregate, ...]:
+    """The aggregates by keys whose input rows know their unit: those whose keys may not all have been seen."""
+    streamed = {stage.name for stage in stages if stage.unit is not None}
+    found = []
+    for node in dict.fromkeys(tail.walk()):
+        if isinstance(node, Aggregate) and node.keys and node.sets is None and _over_units(node.child, streamed):
+            found.append(node)
+    return tuple(found)
+
+
+def incidence(plan: Aggregate, stages: tuple[Gathered, ...]) -> Plan:
+    """How many keys of an aggregate were seen in how many unit groups: columns `seen` and `keys`."""
+    rows = _Weigher({stage.name: stage for stage in stages}, {}, 1.0).visit(plan.child)
+    if rows.unit is None:
+        raise Unsupported("rows without a unit have no incidence")
+    keys = tuple(replace(key, expression=relaxed(key.expression, rows.doubles)) for key in plan.keys)
+    seen = Output("seen", AggregateCall(LONG, "groups_seen", (rows.unit,)))
+    counted = Aggregate(rows.plan, keys, (seen,))
+    return Aggregate(counted, (Output("seen_in", seen.column),), (Output("keys", AggregateCall(LONG, "count", ())),))
+
+
+def _over_units(plan: Plan, streamed: set[str]) -> bool:
+    match plan:
+        case Input():
+            return plan.source in streamed
+        case Aggregate() | Window() | Limit():
+            return False
+    return any(_over_units(child, streamed) for child in plan.children)
+
+
+def _unordered(tail: Plan) -> Plan:
+    """The tail without the order and limit at its top: they pick rows for show, and do not change values."""
+    match tail:
+        case Sort() | Limit():
+            return _unordered(tail.child)
+        case Project():
+            return replace(tail, child=_unordered(tail.child))
+    return tail
+
+
+@dataclass(slots=True)
+class _Weigher:
+    """`weight` is the weight of every row of a unit; None when replicates each have their own."""
+
+    stages: dict[str, Gathered]
+    growths: Growths
+    weight: float | None
+    fresh: FreshNames = field(default_factory=lambda: FreshNames("weigh"))
+
+    def visit(self, plan: Plan) -> Weighted:
+        rule = RULES.get(type(plan))
+        if rule is None:
+            raise Unsupported(f"{type(plan).__name__} has no rule for estimates")
+        return rule(self, plan)
+
+    def input(self, plan: Input) -> Weighted:
+        stage = self.stages.get(plan.source)
+        if stage is None or stage.unit is None:
+            return Weighted(plan)
+        unit = Column(INT, stage.unit)
+        if self.weight is not None:
+            return Weighted(plan, None, Literal(DOUBLE, self.weight), unit)
+        names = [Output(self.fresh(column.name), column) for column in WEIGHTS.given]
+        weights = Project(WEIGHTS, tuple(names))
+        joined = Join(plan, weights, "inner", Call(BOOLEAN, "=", (unit, names[1].column)))
+        return Weighted(joined, names[0].column, names[2].column, unit)
+
+    def filter(self, plan: Filter) -> Weighted:
+        child = self.visit(plan.child)
+        return replace(child, plan=Filter(child.plan, relaxed(plan.predicate, child.doubles)))
+
+    def project(self, plan: Project) -> Weighted:
+        child = self.visit(plan.child)
+        outputs = tuple(replace(each, expression=relaxed(each.expression, child.doubles)) for each in plan.outputs)
+        evolving = frozenset(o.name for o in plan.outputs if child.evolves(o.expression))
+        doubles = frozenset(new.name for new, old in zip(outputs, plan.outputs, strict=True) if _became_double(new, old))
+        kept = {output.name for output in outputs}
+        extra = tuple(output for output in child.carried if output.name not in kept)
+        return replace(child, plan=Project(child.plan, (*outputs, *extra)), evolving=evolving, doubles=doubles)
+
+    def join(self, plan: Join) -> Weighted:
+        left, right = self.visit(plan.left), self.visit(plan.right)
+        if right.replicate is not None and left.replicate is None:
+            left = self._in_every_replicate(left)
+        doubles = left.doubles | right.doubles
+        condition = None if plan.condition is None else relaxed(plan.condition, doubles)
+        kind = plan.kind
+        if left.replicate is not None and right.replicate is not None:
+            same = Call(BOOLEAN, "=", (left.replicate, right.replicate))
+            condition = same if condition is None else Call(BOOLEAN, "and", (same, condition))
+            kind = "inner" if kind == "cross" else kind
+        if kind in ("right", "full"):
+            raise Unsupported(f"a {kind} join of estimates")
+        joined = Join(left.plan, right.plan, kind, condition)
+        if kind in ("semi", "anti"):
+            return replace(left, plan=joined)
+        rows = left if left.unit is not None or right.unit is None else right
+        weight = rows.weight
+        if left.unit is not None and right.unit is not None and left.weight is not None and right.weight is not None:
+            weight = Call(DOUBLE, "*", (left.weight, right.weight))
+        elif weight is None:
+            weight = left.weight or right.weight
+        if weight is not None and not isinstance(weight, Column | Literal):
+            raise Unsupported("two streamed tables meet only at the driver")
+        seen = left.seen or right.seen
+        evolving = left.evolving | right.evolving
+        return Weighted(joined, left.replicate or right.replicate, weight, rows.unit, seen, evolving, doubles)
+
+    def _in_every_replicate(self, rows: Weighted) -> Weighted:
+        name = Output(self.fresh("replicate"), REPLICATES.given[0])
+        return replace(rows, plan=Join(rows.plan, Project(REPLICATES, (name,)), "cross"), replicate=name.column)
+
+    def aggregate(self, plan: Aggregate) -> Weighted:
+        child = self.visit(plan.child)
+        if plan.sets is not None and child.replicate is not None:
+            raise Unsupported("grouping sets of estimates")
+        return _Aggregation(self, plan, child, self.growths.get(plan)).weighted()
+
+    def window(self, plan: Window) -> Weighted:
+        child = self.visit(plan.child)
+        outputs = []
+        for output in plan.outputs:
+            expression = relaxed(output.expression, child.doubles)
+            if isinstance(expression, WindowCall) and child.replicate is not None:
+                expression = replace(expression, partition=(*expression.partition, child.replicate))
+            outputs.append(replace(output, expression=expression))
+        names = {output.name for output in outputs}
+        doubles = {new.name for new, old in zip(outputs, plan.outputs, strict=True) if _became_double(new, old)}
+        return replace(
+            child, plan=Window(child.plan, tuple(outputs)), evolving=child.evolving | names, doubles=child.doubles | doubles
+        )
+
+    def set_operation(self, plan: SetOperation) -> Weighted:
+        left, right = self.visit(plan.left), self.visit(plan.right)
+        if left.replicate is not None or right.replicate is not None or left.weight or right.weight:
+            raise Unsupported(f"{plan.kind} of estimates")
+        places = [
+            place for place, (a, b) in enumerate(zip(plan.left.columns, plan.right.columns, strict=True))
+            if a.name in left.doubles or b.name in right.doubles
+        ]  # fmt: skip
+        given = tuple(replace(each, type=DOUBLE) if place in places else each for place, each in enumerate(plan.given))
+        sides = [_as_doubles(side.plan, old.columns, places) for side, old in ((left, plan.left), (right, plan.right))]
+        evolving = {
+            each.name for each, a, b in zip(given, plan.left.columns, plan.right.columns, strict=True)
+            if a.name in left.evolving or b.name in right.evolving
+        }  # fmt: skip
+        united = SetOperation(sides[0], sides[1], plan.kind, plan.every, given)
+        return Weighted(united, None, None, None, None, frozenset(evolving), frozenset(given[place].name for place in places))
+
+    def sort(self, plan: Sort) -> Weighted:
+        child = self.visit(plan.child)
+        return replace(child, plan=Sort(child.plan, relaxed_keys(plan.keys, child.doubles)))
+
+    def limit(self, plan: Limit) -> Weighted:
+        child = self.visit(plan.child)
+        if child.replicate is not None:
+            raise Unsupported("a limit below other operators has no replicates")
+        return replace(child, plan=replace(plan, child=child.plan))
+
+
+@dataclass(frozen=True, slots=True)
+class _Aggregation:
+    """One aggregate over weighted rows."""
+
+    weigher: _Weigher
+    plan: Aggregate
+    rows: Weighted
+    growth: Growth | None
+
+    def weighted(self) -> Weighted:
+        if self.rows.weight is None and self.rows.replicate is None and not self.rows.evolving:
+            return Weighted(self.plan if self.plan.child == self.rows.plan else replace(self.plan, child=self.rows.plan))
+        calls: list[Output] = []
+        results = [Output(o.name, self._estimate(o.expression, calls)) for o in self.plan.aggregates]
+        keys = tuple(replace(key, expression=relaxed(key.expression, self.rows.doubles)) for key in self.plan.keys)
+        key_doubles = {new.name for new, old in zip(keys, self.plan.keys, strict=True) if _became_double(new, old)}
+        replicate_key = () if self.rows.replicate is None else (Output(self.rows.replicate.name, self.rows.replicate),)
+        weight: Column | None = None
+        seen: Column | None = None
+        extra: list[Output] = []
+        if self.plan.keys and self.rows.unit is not None:
+            counted = Output(self.weigher.fresh("seen"), AggregateCall(LONG, "groups_seen", (self.rows.unit,)))
+            calls.append(counted)
+            seen = counted.column
+            extra.append(Output(seen.name, seen))
+        if self.growth is not None and seen is not None:
+            share = _share(self.growth, seen)
+            results = [self._shared(each, share) for each in results]
+            stands_for = Output(self.weigher.fresh("weight"), Call(DOUBLE, "average_of", (Literal(DOUBLE, 1.0), share)))
+            extra.append(stands_for)
+            weight = stands_for.column
+        grouped: Plan = Aggregate(self.rows.plan, (*keys, *replicate_key), tuple(calls), self.plan.sets, self.plan.grouping_id)
+        replicate_ = self.rows.replicate
+        if replicate_ is not None and not self.plan.keys:
+            grouped, replicate_ = self._one_row_each(grouped, replicate_)
+        passed = [Output(key.name, key.column) for key in keys]
+        if self.plan.grouping_id is not None:
+            passed.append(Output(self.plan.grouping_id.name, self.plan.grouping_id))
+        if replicate_ is not None:
+            passed.append(Output(replicate_.name, replicate_))
+        finished = Project(grouped, (*passed, *results, *extra))
+        doubles = frozenset(o.name for o, old in zip(results, self.plan.aggregates, strict=True) if _became_double(o, old))
+        evolving = frozenset(o.name for o in self.plan.aggregates) | frozenset(
+            key.name for key in self.plan.keys if self.rows.evolves(key.expression)
+        )
+        return Weighted(finished, replicate_, weight, None, seen, evolving, doubles | key_doubles)
+
+    def _one_row_each(self, grouped: Plan, replicate_: Column) -> tuple[Plan, Column]:
+        """Over no rows an aggregate without keys still has a row, in every replicate."""
+        name = Output(self.weigher.fresh("replicate"), REPLICATES.given[0])
+        everyone = Project(REPLICATES, (name,))
+        return Join(everyone, grouped, "left", Call(BOOLEAN, "=", (name.column, replicate_))), name.column
+
+    def _shared(self, output: Output, share: Expression) -> Output:
+        """A sum or count of a key that may be missed elsewhere; other aggregates do not grow with what is read."""
+        if output.expression.type != DOUBLE or not self._is_total(output.name):
+            return output
+        return replace(output, expression=Call(DOUBLE, "*", (output.expression, share)))
+
+    def _is_total(self, name: str) -> bool:
+        found = next(o.expression for o in self.plan.aggregates if o.name == name)
+        return isinstance(found, AggregateCall) and found.function in ("sum", "count", "count_if")
+
+    def _estimate(self, expression: Expression, calls: list[Output]) -> Expression:
+        """The estimate of one aggregate in terms of aggregates over the weighted rows, which are added to `calls`."""
+        if not isinstance(expression, AggregateCall):
+            raise Unsupported("an aggregate is expected")
+        call_ = relaxed(expression, self.rows.doubles)
+        assert isinstance(call_, AggregateCall)  # noqa: S101  relaxing keeps the kind
+        weight = self.rows.weight
+        if call_.distinct:
+            raise Unsupported("distinct values of estimates")
+        if call_.function in _UNCHANGED or weight is None:
+            return self._added(call_, calls)
+        match call_.function:
+            case "count":
+                return _or_zero(self._total(_present(call_.arguments), weight, call_.where, calls))
+            case "count_if":
+                return _or_zero(self._total(call_.arguments[0], weight, call_.where, calls))
+            case "sum":
+                return self._moment(call_, 1, weight, calls)
+            case "avg":
+                return Call(DOUBLE, "average_of", (self._moment(call_, 1, weight, calls), self._moment(call_, 0, weight, calls)))
+            case function if function in _SPREADS:
+                return self._spread(call_, weight, calls)
+        raise Unsupported(f"{call_.function} has no estimator yet")
+
+    def _total(self, test: Expression, weight: Expression, where: Expression | None, calls: list[Output]) -> Expression:
+        value = call("case", (test, weight, Literal(DOUBLE, 0.0)))
+        return self._added(AggregateCall(DOUBLE, "sum", (value,), False, where), calls)
+
+    def _moment(self, call_: AggregateCall, power: int, weight: Expression, calls: list[Output]) -> Expression:
+        """sum of weight * x^power over the rows that have an x."""
+        argument = coerce(call_.arguments[0], DOUBLE)
+        value: Expression = weight
+        for _ in range(power):
+            value = Call(DOUBLE, "*", (value, argument))
+        if power == 0:
+            value = call("case", (Call(BOOLEAN, "isnotnull", (argument,)), weight, Literal(DOUBLE, None)))
+        return self._added(AggregateCall(DOUBLE, "sum", (value,), False, call_.where), calls)
+
+    def _spread(self, call_: AggregateCall, weight: Expression, calls: list[Output]) -> Expression:
+        """Variance and standard deviation from weighted moments."""
+        freedom, root = _SPREADS[call_.function]
+        zero, one, two = (self._moment(call_, power, weight, calls) for power in (0, 1, 2))
+        mean_square = Call(DOUBLE, "average_of", (Call(DOUBLE, "*", (one, one)), zero))
+        squares = call("greatest", (Call(DOUBLE, "-", (two, mean_square)), Literal(DOUBLE, 0.0)))
+        variance = Call(DOUBLE, "average_of", (squares, Call(DOUBLE, "-", (zero, Literal(DOUBLE, freedom)))))
+        return call("sqrt", (variance,)) if root else variance
+
+    def _added(self, call_: AggregateCall, calls: list[Output]) -> Column:
+        output = Output(self.weigher.fresh("whole"), call_)
+        calls.append(output)
+        return output.column
+
+
+def _share(growth: Growth, seen: Expression) -> Expression:
+    """share(k), spelled out: k is at most the number of unit groups."""
+    branches: list[Expression] = []
+    for k, share in enumerate(growth, start=1):
+        branches += [Call(BOOLEAN, "=", (seen, Literal(LONG, k))), Literal(DOUBLE, share)]
+    return call("case", (*branches, Literal(DOUBLE, 1.0)))
+
+
+def _present(arguments: tuple[Expression, ...]) -> Expression:
+    """Whether `count` counts the row."""
+    test: Expression = Literal(BOOLEAN, True)
+    for argument in arguments:
+        test = Call(BOOLEAN, "and", (test, Call(BOOLEAN, "isnotnull", (argument,))))
+    return test
+
+
+def _or_zero(value: Expression) -> Expression:
+    return call("coalesce", (value, Literal(DOUBLE, 0.0)))
+
+
+def _became_double(new: Output, old: Output) -> bool:
+    return new.expression.type == DOUBLE and old.expression.type != DOUBLE and is_numeric(old.expression.type)
+
+
+def _as_doubles(plan: Plan, columns: tuple[Column, ...], places: list[int]) -> Plan:
+    by_name = {column.name: column for column in plan.columns}
+    return Project(plan, tuple(
+        Output(column.name, coerce(by_name[column.name], DOUBLE) if place in places else by_name[column.name])
+        for place, column in enumerate(columns)
+    ))  # fmt: skip
+
+
+RULES: dict[type[Plan], Callable[..., Weighted]] = {
+    Input: _Weigher.input,
+    Filter: _Weigher.filter,
+    Project: _Weigher.project,
+    Join: _Weigher.join,
+    Aggregate: _Weigher.aggregate,
+    Window: _Weigher.window,
+    SetOperation: _Weigher.set_operation,
+    Sort: _Weigher.sort,
+    Limit: _Weigher.limit,
+}
