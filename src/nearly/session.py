@@ -17,7 +17,10 @@ from nearly.engine.layouts import Table
 from nearly.engine.preparation import prepare
 from nearly.engine.sources import register_source
 from nearly.errors import EngineError, SchemaError
+from nearly.plan.goal import Goal, split_goal
 from nearly.progress_bar import ProgressBar
+from nearly.progressive.deadline import Deadline
+from nearly.progressive.run import Request, Run, resumed, unfinished
 
 DEFAULT_PATH = ".nearly"
 _SIZES = {"": 1 / (1 << 20), "kb": 1 / 1024, "mb": 1, "gb": 1024}
@@ -118,11 +121,36 @@ class Session:
         """Forget a table and remove what nearly wrote for it; the user's own files stay."""
         self._open.catalog.drop(name)
 
-    def sql(self, text: str, *, confidence: float = 0.95, seed: int = 0, kernel: str | None = None) -> Query:
-        """A lazy query; nothing runs before it is asked for an answer. `kernel` forces `native` or `spark`."""
-        if not 0 < confidence < 1:
-            raise SchemaError(f"confidence={confidence} must lie between 0 and 1")
-        return Query(self._open, text, confidence, seed, kernel)
+    def sql(
+        self,
+        text: str,
+        *,
+        confidence: float = 0.95,
+        seed: int = 0,
+        kernel: str | None = None,
+        stream: Sequence[str] | None = None,
+    ) -> Query:
+        """A lazy query; nothing runs before it is asked for an answer.
+
+        `kernel` forces `native` or `spark`. `stream` names the tables that are read piece by piece, instead of the largest ones.
+        The text may end in `WITHIN 1% [CONFIDENCE 95%]` or `WITHIN 2 SECONDS`.
+        """
+        plain, goal = split_goal(text)
+        asked = confidence if goal.confidence is None else goal.confidence
+        if not 0 < asked < 1:
+            raise SchemaError(f"confidence={asked} must lie between 0 and 1")
+        request = Request(asked, seed, None if stream is None else frozenset(stream))
+        return Query(self._open, plain, request, kernel, goal)
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Ids of progressive queries that were killed or paused; `resume` goes on with one."""
+        return unfinished(self._open)
+
+    def resume(self, id_: str) -> Query:
+        """The query of this id, going on from the last batch that was read before it was killed or paused."""
+        run = resumed(self._open, id_)
+        return Query(self._open, run.prepared.text, run.request, None, Goal(), run)
 
     @property
     def _open(self) -> Engine:
@@ -132,27 +160,91 @@ class Session:
 
 
 class Query:
-    """A question and its answers."""
+    """A question and its answers: iterate for answers that tighten until the last one is exact."""
 
-    def __init__(self, engine: Engine, text: str, confidence: float, seed: int, kernel: str | None) -> None:
+    def __init__(self, engine: Engine, text: str, request: Request, kernel: str | None, goal: Goal, run: Run | None = None) -> None:
         self._engine = engine
         self._text = text
-        self._confidence = confidence
-        self._seed = seed
+        self._request = request
         self._kernel = kernel
-        self._prepared: Prepared | None = None
+        self._goal = goal
+        self._prepared: Prepared | None = None if run is None else run.prepared
+        self._run = run
 
     def exact(self) -> Answer:
-        """The exact answer, equal to Spark SQL's."""
+        """The exact answer, equal to Spark SQL's, at once and without estimates before it."""
         result = self._engine.run(self._ready)
-        return Answer.exactly(result.table, result.source, self._confidence, dict(result.stats))
+        return Answer.exactly(result.table, result.source, self._request.confidence, dict(result.stats))
 
     def explain(self) -> str:
         """The plan, what runs where, which kernel, and why."""
         return self._engine.explain(self._ready)
 
     def __iter__(self) -> Iterator[Answer]:
-        yield self.exact()
+        yield from self._answers(self._goal)
+
+    def run(self, *, error: float | None = None, seconds: float | None = None) -> Answer:
+        """The first answer whose relative error is at most `error`, or the best one after some `seconds`; else the exact one.
+
+        The error is judged by intervals that stay valid although the run stops as soon as they are narrow.
+        """
+        goal = Goal(error, seconds) if error is not None or seconds is not None else self._goal
+        for name, value in (("error", goal.error), ("seconds", goal.seconds)):
+            if value is not None and not value > 0:
+                raise SchemaError(f"{name}={value} must be greater than 0")
+        answer = None
+        for answer in self._answers(goal):  # noqa: B007  the last one counts
+            pass
+        if answer is None:
+            raise EngineError("the query was stopped before its first answer")
+        return answer
+
+    @property
+    def id(self) -> str:
+        """The name under which `Session.resume` finds the query again after a crash."""
+        return self._current.id
+
+    @property
+    def last(self) -> Answer | None:
+        """The newest answer so far."""
+        return self._current.last
+
+    def stop(self) -> None:
+        """End the query; an iteration over it ends too, and the last answer stays."""
+        self._current.stop()
+
+    def pause(self) -> None:
+        """Free Spark until `resume`; an iteration over the query waits."""
+        self._current.pause()
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._current.resume()
+
+    def _answers(self, goal: Goal) -> Iterator[Answer]:
+        run = self._fresh_run()
+        deadline = Deadline(run, goal.seconds)
+        answers = run.answers()
+        try:
+            for answer in answers:
+                yield answer
+                if deadline.passed or (goal.error is not None and answer.stats.get("anytime_error", 0.0) <= goal.error):
+                    return
+        finally:
+            answers.close()
+            deadline.cancel()
+
+    @property
+    def _current(self) -> Run:
+        if self._run is None:
+            self._run = Run(self._engine, self._ready, self._request)
+        return self._run
+
+    def _fresh_run(self) -> Run:
+        """A run that has not been used; every iteration is a run of its own."""
+        if self._run is not None and self._run.used:
+            self._run = None
+        return self._current
 
     @property
     def _ready(self) -> Prepared:

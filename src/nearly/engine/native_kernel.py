@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException
 from sqlglot import exp
 
 from nearly.engine.catalog import Catalog
-from nearly.engine.cluster import Cluster, Sites
+from nearly.engine.cluster import Cluster
 from nearly.engine.group_counts import GroupCounts
 from nearly.engine.reading import NativeReader
 from nearly.engine.shares import Shares
@@ -87,7 +87,7 @@ class NativeKernel:
             return given[tail.plan.source]
         sql = self._sql(tail.plan, {}, {})
         logger.debug("tail: %s", sql)
-        self.local.configure(self._settings(self.cluster.sites))
+        self.local.configure(self.settings)
         try:
             return self.local.run(sql, (), given)
         except duckdb.Error as trouble:
@@ -125,10 +125,11 @@ class NativeKernel:
         if keys:
             sql = _with_slot(sql, keys, slots)
         logger.debug("%s on %d site(s): %s", stage.name, stage.width, sql)
-        return Fragment(sql, tuple(statics.items()), views, Output(stage.name, slots, keys), self._settings(self.cluster.sites))
+        return Fragment(sql, tuple(statics.items()), views, Output(stage.name, slots, keys), self.settings)
 
-    def _settings(self, sites: Sites) -> Settings:
-        return Settings(sites.cores, self.memory_mb, self.cluster.time_zone)
+    @property
+    def settings(self) -> Settings:
+        return Settings(self.cluster.sites.cores, self.memory_mb, self.cluster.time_zone)
 
     def _sql(self, plan: Plan, names: dict[Scan, str], statics: dict[str, str]) -> str:
         """The fragment's SQL; a table in `names` is read by that name, small tables are added to `statics`."""

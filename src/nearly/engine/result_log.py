@@ -2,7 +2,8 @@
 
     <catalog>/queries/<id>/query.json           what was asked
     <catalog>/queries/<id>/<site>-<start>.part  what the units of a site from position `start` on gave, up to the `end` in its head
-    <catalog>/queries/<id>/stop                 the task is to end after the batch it works on
+    <catalog>/queries/<id>/stop                 the task is to end at once
+    <catalog>/queries/<id>/yield                the task is to end after its batch, so that others get their turn
 
 Law: at most one file begins at a position, and it is complete when it is there (it is linked into place). A task that was started
 again goes on where the files end, so no unit counts twice whatever is retried, killed or resumed.
@@ -24,6 +25,7 @@ import pyarrow as pa
 from nearly.engine.worker import decode, encode
 
 STOP = "stop"
+YIELD = "yield"
 QUERY = "query.json"
 _LENGTH = 8
 
@@ -111,14 +113,25 @@ class ResultLog:
         self._file(site, start).unlink(missing_ok=True)
 
     def ask_to_stop(self) -> None:
-        (self.path / STOP).touch()
+        """A log that is gone has nobody to ask."""
+        if self.path.exists():
+            (self.path / STOP).touch()
+
+    def ask_to_yield(self) -> None:
+        (self.path / YIELD).touch()
 
     def allow(self) -> None:
-        (self.path / STOP).unlink(missing_ok=True)
+        """Take such wishes back."""
+        for name in (STOP, YIELD):
+            (self.path / name).unlink(missing_ok=True)
 
     @property
     def stopped(self) -> bool:
-        return (self.path / STOP).exists()
+        return (self.path / STOP).exists() or not self.path.exists()
+
+    @property
+    def yielding(self) -> bool:
+        return (self.path / YIELD).exists()
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)

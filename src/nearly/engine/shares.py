@@ -61,14 +61,27 @@ def range_of(cuts: Sequence[Any], place: int) -> tuple[Any, Any]:
 
 
 def read_range(reader: NativeReader, table: Table, columns: list[str], low: Any, high: Any) -> exp.Expr:
-    """The query that reads the rows whose clustering column is in [low, high)."""
+    """The query that reads the rows whose clustering column is in [low, high); only blocks at its ends are tested row by row."""
     name = ranged_column(table)
     blocks = [block for block in table.base.blocks if _may_hold(block, name, low, high)]
-    if not blocks:
+    inside = [block for block in blocks if _holds_only(block, name, low, high)]
+    edges = [block for block in blocks if block not in inside]
+    queries = [read_blocks(reader, table, table.base, columns, inside)] if inside else []
+    for block in edges:
+        edge = exp.Subquery(
+            this=read_blocks(reader, table, table.base, _with(columns, name), [block]), alias=exp.TableAlias(this="edge")
+        )
+        query = exp.Select(
+            expressions=[exp.column(each, quoted=True) for each in columns] or [exp.Star()], from_=exp.From(this=edge)
+        )
+        queries.append(query.where(_within(table, name, low, high), copy=False))
+    if not queries:
         return read_nothing(reader, table, columns)
-    paths = list(dict.fromkeys(part.path for block in blocks for part in block.parts))
-    query = reader.query(table, table.base, columns, paths)
-    return query.where(_within(table, name, low, high), copy=False) if low is not None or high is not None else query
+    return reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), queries)
+
+
+def _with(columns: list[str], name: str) -> list[str]:
+    return columns if name in columns else [*columns, name]
 
 
 def read_nothing(reader: NativeReader, table: Table, columns: list[str]) -> exp.Expr:
@@ -129,6 +142,14 @@ def _may_hold(block: Block, name: str, low: Any, high: Any) -> bool:
     if low is None and (statistics.nulls is None or statistics.nulls > 0):
         return True
     return (low is None or statistics.high >= low) and (high is None or statistics.low < high)
+
+
+def _holds_only(block: Block, name: str, low: Any, high: Any) -> bool:
+    """Whether every value of a block is in [low, high)."""
+    statistics = block.statistics_of(name)
+    if statistics is None or statistics.low is None or statistics.high is None or statistics.nulls != 0:
+        return low is None and high is None
+    return (low is None or statistics.low >= low) and (high is None or statistics.high < high)
 
 
 def _within(table: Table, name: str, low: Any, high: Any) -> exp.Expr:

@@ -70,7 +70,11 @@ class State:
     def _compact_stage(self, stage: Gathered) -> None:
         """Merge parts with equal keys when they have doubled since the last time."""
         rows = self._rows.get(stage.name, 0)
-        if not stage.partial or not isinstance(stage.plan, Aggregate) or rows <= max(COMPACT_ABOVE, 2 * self._compact.get(stage.name, 0)):
+        if (
+            not stage.partial
+            or not isinstance(stage.plan, Aggregate)
+            or rows <= max(COMPACT_ABOVE, 2 * self._compact.get(stage.name, 0))
+        ):
             return
         merged = self.run(merged_parts(stage.plan, Input(stage.name, stage.plan.columns)))
         with self._lock:

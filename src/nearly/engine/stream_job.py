@@ -9,15 +9,16 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+import duckdb
 from pyspark.errors import PySparkException
 from sqlglot import exp
 
 from nearly.engine.cluster import Sites
 from nearly.engine.native_kernel import NativeFailure, NativeKernel
 from nearly.engine.result_log import Batch, ResultLog
-from nearly.engine.stream_task import Pace, StreamFragment, StreamTask, failures
+from nearly.engine.stream_task import Pace, StreamFragment, StreamTask, failures, read_units
 from nearly.engine.units import Units
-from nearly.engine.worker import PAYLOAD_SCHEMA, Settings
+from nearly.engine.worker import PAYLOAD_SCHEMA
 from nearly.errors import EngineError
 from nearly.plan.expressions import columns_of
 from nearly.plan.nodes import Aggregate, Input, Join, Output, Plan, Scan
@@ -28,54 +29,101 @@ from nearly.rewrite.stream import Cut
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.004
+TURN_SECONDS = 3.0
+DRIVER_STATICS = 0.05
+"""The driver reads a first batch when what it must load for that is at most this share of the streamed rows."""
+
+_running: set[StreamJob] = set()
+_running_lock = threading.Lock()
+"""The jobs of this process that are under way."""
 
 
 class StreamJob:
-    """One Spark job that reads the units of a query, and the batches it has handed in."""
+    """One Spark job that reads the units of a query, and the batches it has handed in.
+
+    With one site and little to load, the driver reads the first batch itself while Spark starts the job.
+    """
 
     def __init__(self, kernel: NativeKernel, cut: Cut, units: Units, log: ResultLog, pace: Pace) -> None:
         self.kernel = kernel
         self.units = units
         self.log = log
         self.sites = kernel.cluster.sites
-        self.fragments = _Compiler(kernel, cut, units, self.sites).fragments(log, pace)
+        compiler = _Compiler(kernel, cut, units, self.sites)
+        self.fragments = compiler.fragments(log, pace)
+        self._driver_first = self.sites.executors == 1 and compiler.static_rows <= DRIVER_STATICS * units.total_rows
         self._positions = [0] * self.sites.executors
         self._thread: threading.Thread | None = None
         self._trouble: Exception | None = None
         self._tag = f"nearly-{log.path.name}"
+        self._started = 0.0
 
     def start(self) -> None:
         """Submit the job; it runs until all units are read or it is stopped."""
         self.log.allow()
         self._trouble = None
-        self._thread = threading.Thread(target=self._run, name=self._tag, daemon=True)
+        fragments = self.fragments
+        if self._driver_first and self.log.end(0) == 0:
+            head = fragments[0]
+            fragments = (replace(head, begin=head.pace.end(0, head.rows, ())),)
+        self._started = time.monotonic()
+        self._thread = threading.Thread(target=self._run, args=(fragments,), name=self._tag, daemon=True)
         self._thread.start()
+        with _running_lock:
+            _running.add(self)
+        if fragments[0].begin:
+            self._read_first(fragments[0].begin)
 
     def stop(self) -> None:
         """Have the job end now; what is read stays."""
         self.log.ask_to_stop()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        self._end()
 
     def batches(self) -> Iterator[Batch]:
-        """Batches in the order they arrive, until all units are in."""
+        """Batches in the order they arrive, until all units are in or the job is stopped."""
         while not self.complete:
             running = self._thread is not None and self._thread.is_alive()
             found = self._arrived()
             yield from found
             if found:
-                continue
-            if not running:
+                self._take_turns()
+            elif running:
+                time.sleep(POLL_SECONDS)
+            elif self._trouble is None and self.log.yielding:
+                self.start()
+            else:
                 self._explain_the_end()
                 return
-            time.sleep(POLL_SECONDS)
+        self._end()
+
+    def _end(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        with _running_lock:
+            _running.discard(self)
+
+    def _take_turns(self) -> None:
+        """With more queries than task slots, a job that had its turn goes to the end of Spark's queue."""
+        slots = self.sites.executors * self.sites.cores
+        if len(_running) > slots and time.monotonic() - self._started > TURN_SECONDS:
+            self.log.ask_to_yield()
+
+    def _read_first(self, end: int) -> None:
+        """The first batch, by the driver's own engine; if that fails, the task reads it."""
+        head = self.fragments[0]
+        first = replace(head, pace=replace(head.pace, sizes=(end,)))
+        try:
+            read_units(first, 0, self.kernel.local, most=1)
+        except duckdb.Error as trouble:
+            self._trouble = NativeFailure(f"{type(trouble).__name__}: {trouble}")
+            self.log.ask_to_stop()
 
     @property
     def complete(self) -> bool:
         return all(at >= fragment.units for at, fragment in zip(self._positions, self.fragments, strict=True))
 
-    def groups(self, batch: Batch) -> list[int]:
+    def positions(self, batch: Batch) -> list[int]:
         """The positions in the whole order of a batch's units."""
         return [place * self.sites.executors + batch.site for place in range(batch.start, batch.end)]
 
@@ -88,12 +136,12 @@ class StreamJob:
                 found.append(batch)
         return found
 
-    def _run(self) -> None:
+    def _run(self, fragments: tuple[StreamFragment, ...]) -> None:
         spark = self.kernel.cluster.spark
         width = self.sites.executors
         try:
             spark.addTag(self._tag)
-            frame = spark.range(0, width, 1, width).mapInArrow(StreamTask(self.fragments), PAYLOAD_SCHEMA)
+            frame = spark.range(0, width, 1, width).mapInArrow(StreamTask(fragments), PAYLOAD_SCHEMA)
             found = failures(frame.toArrow())
             if found:
                 self._trouble = NativeFailure(found[0])
@@ -123,26 +171,23 @@ class _Compiler:
         self.sites = sites
         self.names = {scan: f"piece_{place}" for place, scan in enumerate(cut.scans)}
         self.statics: dict[str, str] = {}
+        self.static_rows = 0
 
     def fragments(self, log: ResultLog, pace: Pace) -> tuple[StreamFragment, ...]:
-        stages = tuple((stage.name, self._sql(stage.plan)) for stage in self.cut.stages if stage.unit is not None)
-        once = tuple((stage.name, self._sql(stage.plan)) for stage in self.cut.stages if stage.unit is None)
-        settings = Settings(self.sites.cores, self.kernel.memory_mb, self.kernel.cluster.time_zone)
-        queries = {scan: self.units.queries(self.kernel.reader, scan) for scan in self.cut.scans}
+        stages = tuple((stage.name, self._sql(stage.plan)) for stage in self.cut.stages if stage.streamed)
+        once = tuple((stage.name, self._sql(stage.plan)) for stage in self.cut.stages if not stage.streamed)
+        settings = self.kernel.settings
+        queries = {scan: self.units.queries(self.kernel.reader, scan) for scan in self.names}
         for name, sql in (*stages, *once, *self.statics.items()):
             logger.debug("%s: %s", name, sql)
         found = []
         for site in range(self.sites.executors):
             mine = range(site, len(self.units.order), self.sites.executors)
-            pieces = tuple(
-                (self.names[scan], tuple(queries[scan][self.units.order[p]].format(group=self.units.group(p)) for p in mine))
-                for scan in self.cut.scans
-            )
+            pieces = tuple((self.names[scan], tuple(queries[scan][place] for place in mine)) for scan in self.cut.scans)
+            rows = tuple(self.units.order[place].rows for place in mine)
             first = once if site == 0 else ()
-            share = max(1, pace.first // self.sites.executors)
-            found.append(
-                StreamFragment(stages, first, tuple(self.statics.items()), pieces, settings, str(log.path), replace(pace, first=share))
-            )
+            part = replace(pace, first=max(1, pace.first // self.sites.executors))
+            found.append(StreamFragment(stages, first, tuple(self.statics.items()), pieces, rows, settings, str(log.path), part))
         return tuple(found)
 
     def _sql(self, plan: Plan) -> str:
@@ -164,6 +209,8 @@ class _Compiler:
         tables = sorted({node.table for node in plan.walk() if isinstance(node, Scan)})
         versions = [self.kernel.catalog.table(name).version for name in tables]
         name = f"static_{hashlib.sha256(f'{versions} {body}'.encode()).hexdigest()[:16]}"
+        if name not in self.statics:
+            self.static_rows += sum(self.kernel.catalog.table(each).rows for each in tables)
         self.statics[name] = body
         return Input(name, plan.columns)
 
@@ -186,5 +233,3 @@ def _distinct_keys(join: Join) -> Plan:
     if not keys or read != {key.name for key in keys}:
         return join.right
     return Aggregate(join.right, tuple(Output(key.name, key) for key in keys), ())
-
-

@@ -1,14 +1,14 @@
 """Inside a Spark task: units of streamed tables, batch after batch, until all are read or the driver says stop.
 
-One job reads all units. Each batch's results go into the query's log at once, so the driver shows them while the task goes on; a job
-per batch would pay Spark's fixed cost each time.
+One job reads all units. Each batch's results go into the query's log at once, so the driver shows them while the task goes on; a
+job per batch would pay Spark's fixed cost each time.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,41 +27,82 @@ DONE = "done"
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How many units a batch has: first few, then more and more until a batch fills the cadence.
+    """How many units a batch has: first few, then more and more rows until a batch fills the cadence.
 
-    `sizes` fixes the first batches instead, so that a test or a resumed run sees the same ones.
+    A batch has a fixed cost (planning, hash tables of static inputs), measured while it goes; batches are made so large that it is
+    a small part of them, even when they take longer than the cadence then. `sizes` fixes the units of the first batches instead,
+    so that a test sees the same ones in every run.
     """
 
     first: int = 12
-    growth: float = 2.0
+    growth: float = 3.0
     cadence: float = 1.0
     sizes: tuple[int, ...] = ()
 
-    def next(self, done: int, last: int, seconds: float) -> int:
-        """The size of the batch after one of `last` units that took some seconds, `done` batches into the run."""
-        if done < len(self.sizes):
-            return max(1, self.sizes[done])
-        if not last:
-            return self.first
-        filling = last * self.cadence / max(seconds, 1e-3)
-        return max(1, int(min(last * self.growth, max(filling, last))))
+    def end(self, start: int, rows: Sequence[int], past: Sequence[Measured]) -> int:
+        """Where the next batch ends that begins at a unit; `rows` are those of all units, `past` the batches before."""
+        if len(past) < len(self.sizes):
+            return min(start + max(1, self.sizes[len(past)]), len(rows))
+        if start == 0:
+            return min(self.first, len(rows))
+        wanted, taken, end = self._rows(past) if past else self.growth * sum(rows[:start]), 0, start
+        while end < len(rows) and (end == start or taken + rows[end] / 2 <= wanted):
+            taken += rows[end]
+            end += 1
+        return len(rows) if sum(rows[end:]) < 0.3 * wanted else end
+
+    def _rows(self, past: Sequence[Measured]) -> float:
+        """Rows that grow by the growth factor, but take no longer than the cadence, or than some fixed costs."""
+        last = past[-1]
+        fixed = fixed_cost(past)
+        speed = last.rows / max(last.seconds - fixed, 1e-3)
+        filling = speed * max(self.cadence - fixed, COST_PARTS * fixed)
+        return min(last.rows * self.growth, max(filling, last.rows))
+
+
+COST_PARTS = 4
+"""A batch takes at least so many times its fixed cost, where it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The rows of a batch and how long they took."""
+
+    rows: int
+    seconds: float
+
+
+def fixed_cost(past: Sequence[Measured]) -> float:
+    """Seconds that a batch takes before it reads a row, from the last two batches; at most what the smaller one took."""
+    if len(past) < 2:
+        return 0.0
+    small, large = sorted(past[-2:], key=lambda each: each.rows)
+    if large.rows <= small.rows:
+        return 0.0
+    slope = (large.seconds - small.seconds) / (large.rows - small.rows)
+    return min(max(small.seconds - slope * small.rows, 0.0), small.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFragment:
-    """What a task computes: SQL per stage, and per streamed scan the queries of the units in the order they are read."""
+    """What a task computes: SQL per stage, and per streamed scan the queries of the units in the order they are read.
+
+    The units before `begin` are the driver's to read.
+    """
 
     stages: tuple[tuple[str, str], ...]
     once: tuple[tuple[str, str], ...]
     statics: tuple[tuple[str, str], ...]
     pieces: tuple[tuple[str, tuple[str, ...]], ...]
+    rows: tuple[int, ...]
     settings: Settings
     directory: str
     pace: Pace
+    begin: int = 0
 
     @property
     def units(self) -> int:
-        return max((len(queries) for _, queries in self.pieces), default=0)
+        return len(self.rows)
 
 
 class StreamTask:
@@ -87,29 +128,37 @@ def read_units(fragment: StreamFragment, site: int, engine: Native, most: int | 
     """Read units from where the log ends, up to `most` batches; whether all are read."""
     log = ResultLog(Path(fragment.directory))
     engine.configure(fragment.settings)
-    done, size, seconds = 0, 0, 0.0
-    start = log.end(site)
+    past: list[Measured] = []
+    start = log.end(site, fragment.begin)
     with _interrupted_by(log, engine):
-        while start < fragment.units and not log.stopped and (most is None or done < most):
-            if done == 0:
-                engine.load(fragment.statics)
-            size = fragment.pace.next(done, size, seconds)
+        while start < fragment.units and not (log.stopped or log.yielding) and (most is None or len(past) < most):
+            end = fragment.pace.end(start, fragment.rows, past)
             try:
-                batch = _read(fragment, site, start, min(start + size, fragment.units), engine)
+                if not past:
+                    engine.load(fragment.statics)
+                batch = _read(fragment, site, start, end, engine)
             except duckdb.InterruptException:
                 return False
             log.write(batch)
-            start, done, seconds = log.end(site, start), done + 1, batch.seconds
+            past.append(Measured(sum(fragment.rows[start:end]), batch.seconds))
+            start = log.end(site, start)
     return start >= fragment.units
 
 
 def _read(fragment: StreamFragment, site: int, start: int, end: int, engine: Native) -> Batch:
     began = time.perf_counter()
-    views = [(name, " UNION ALL ".join(queries[start:end])) for name, queries in fragment.pieces]
-    tables = {name: engine.run(sql, views, {}) for name, sql in fragment.stages}
-    if start == 0:
+    pieces = {name: " UNION ALL ".join(queries[start:end]) for name, queries in fragment.pieces}
+    tables = {name: engine.run(_over(sql, pieces), (), {}) for name, sql in fragment.stages}
+    if start == 0 and fragment.once:
         tables |= {name: engine.run(sql, (), {}) for name, sql in fragment.once}
     return replace(Batch(site, start, end, 0.0, 0, tables), seconds=time.perf_counter() - began)
+
+
+def _over(sql: str, pieces: dict[str, str]) -> str:
+    """The stage's SQL with its pieces in place; a view for each would have DuckDB bind them twice."""
+    for name, body in pieces.items():
+        sql = sql.replace(f'"{name}"', f"({body})")
+    return sql
 
 
 @contextmanager

@@ -1,14 +1,16 @@
 """Sampling units: the pieces in which streamed tables are read, in a random order that a seed fixes.
 
-Unit i of a query is the i-th piece of each streamed table: a run of neighbouring blocks, or, where rows must meet by what the tables
-are clustered by, a range of that column. Law: the pieces of all units together are the table, and no row is in two of them.
+A unit is a piece of each streamed table: some runs of neighbouring blocks, or, where rows must meet by what the tables are
+clustered by, some ranges of that column. Most units are as large as is good for reading; the first ones are single blocks cut out
+of larger units at random places, so that the first answer needs little and still sees many places.
+
+Law: the pieces of all units together are the table, and no row is in two of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,85 +19,153 @@ from sqlglot import exp
 from nearly.engine.blocks import Block
 from nearly.engine.layouts import Table
 from nearly.engine.reading import NativeReader
-from nearly.engine.shares import block_share, range_cuts, range_of, ranged_column, read_blocks, read_nothing, read_range
+from nearly.engine.shares import ranged_column, read_blocks, read_nothing, read_range
 from nearly.plan.nodes import Scan
 from nearly.rewrite.stream import UNIT, Cut
 
-USUAL_UNITS = 192
-"""Enough for narrow intervals; each unit costs some milliseconds of planning."""
+LARGE_UNITS = 64
+"""About so many units are read as a whole: each costs a few milliseconds of planning."""
+
+SMALL_UNITS = 12
+"""So many units are single blocks, read first."""
 
 GROUPS = 32
 """Units are put into so many groups for replicates: a replicate leaves one group out."""
 
+Span = tuple[int, int]
+"""Neighbouring blocks of the largest streamed table: first and one past the last, by place."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Spans of blocks and their rows."""
+
+    spans: tuple[Span, ...]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Units:
-    """The units of one query. `order` lists them as they are read; `rows` counts the rows of the largest streamed table in each."""
+    """The units of one query in the order they are read."""
 
     scans: tuple[Scan, ...]
     tables: tuple[Table, ...]
     ranged: bool
-    count: int
-    rows: tuple[int, ...]
-    order: tuple[int, ...]
+    order: tuple[Unit, ...]
+
+    @property
+    def total_rows(self) -> int:
+        return sum(unit.rows for unit in self.order)
 
     @property
     def main(self) -> Table:
+        """The table that the units are cut from."""
         return largest(self.tables)
-
-    @cached_property
-    def total_rows(self) -> int:
-        return sum(self.rows)
 
     def group(self, position: int) -> int:
         """The replicate group of the unit that is read at this position; neighbours in the order are in different groups."""
         return position % GROUPS
 
+    def blocks(self, position: int) -> list[Block]:
+        """The blocks of the largest table that hold the rows of a unit; at the ends of a range they may hold a few others."""
+        return [block for first, end in self.order[position].spans for block in self.main.base.blocks[first:end]]
+
     def queries(self, reader: NativeReader, scan: Scan) -> list[str]:
-        """For each unit the query that reads its piece of a table, the unit's group to be filled in as `{group}`."""
+        """For each unit, in order, the query that reads its piece of a table, and the unit's group where the scan has it."""
         table = self.tables[self.scans.index(scan)]
         columns = [field.source for field in scan.fields if field.source != UNIT]
-        cuts = self._cuts(table) if self._by_range(table) else None
-        return [self._with_group(self._piece(reader, table, columns, cuts, unit)) for unit in range(self.count)]
+        grouped = len(columns) < len(scan.fields)
+        found = []
+        for position, unit in enumerate(self.order):
+            pieces = self._pieces(reader, table, columns, unit)
+            group = self.group(position) if grouped else None
+            found.append(" UNION ALL ".join(_with_group(piece, group) for piece in pieces))
+        return found
 
-    def blocks(self, table: Table, unit: int) -> list[Block]:
-        """The blocks that hold rows of a unit, for their statistics; at the ends of a range they may hold others too."""
-        return block_share(table.base.blocks, self.count, unit)
+    def _pieces(self, reader: NativeReader, table: Table, columns: list[str], unit: Unit) -> list[exp.Expr]:
+        if self.ranged and _is_ranged(table) and _is_ranged(self.main) and _key_type(table) == _key_type(self.main):
+            return [read_range(reader, table, columns, *self._ends(span)) for span in unit.spans]
+        blocks = [block for span in unit.spans for block in self._share(table, span)]
+        return [read_blocks(reader, table, table.base, columns, blocks)] if blocks else [read_nothing(reader, table, columns)]
 
-    def _by_range(self, table: Table) -> bool:
-        clustering = table.base.clustering
-        return self.ranged and clustering is not None and clustering.kind == "range"
+    def _ends(self, span: Span) -> tuple[Any, Any]:
+        """The span as a range of the clustering column: [low, high), None where it is open."""
+        return self._cut(span[0]), self._cut(span[1])
 
-    def _cuts(self, table: Table) -> list[Any]:
-        """Tables that are clustered alike are cut at the same values: those of the largest."""
-        alike = [each for each in self.tables if self._by_range(each) and _type(each) == _type(table)]
-        return range_cuts(largest(alike), self.count)
+    def _cut(self, place: int) -> Any:
+        """The value at which the ranges before and after a place meet."""
+        blocks = self.main.base.blocks
+        statistics = blocks[place].statistics_of(ranged_column(self.main)) if 0 < place < len(blocks) else None
+        return None if statistics is None else statistics.low
 
-    def _piece(self, reader: NativeReader, table: Table, columns: list[str], cuts: list[Any] | None, unit: int) -> exp.Expr:
-        if cuts is None:
-            return read_blocks(reader, table, table.base, columns, block_share(table.base.blocks, self.count, unit))
-        if unit > len(cuts):
-            return read_nothing(reader, table, columns)
-        return read_range(reader, table, columns, *range_of(cuts, unit))
-
-    def _with_group(self, query: exp.Expr) -> str:
-        return f'SELECT *, {{group}}::INTEGER AS "{UNIT}" FROM ({query.sql(dialect="duckdb").replace("{", "{{").replace("}", "}}")})'
+    def _share(self, table: Table, span: Span) -> Sequence[Block]:
+        """The blocks of a table that belong to a span of the largest one: at the same fraction of the way."""
+        blocks, whole = table.base.blocks, len(self.main.base.blocks)
+        return blocks[len(blocks) * span[0] // whole : len(blocks) * span[1] // whole]
 
 
-def units_of(cut: Cut, tables: Sequence[Table], seed: int, most: int = USUAL_UNITS) -> Units:
+def units_of(cut: Cut, tables: Sequence[Table], seed: int) -> Units:
     """The units of a cut; `tables` are those of its scans, in order."""
     main = largest(tables)
-    count = max(1, min(most, len(main.base.blocks)))
-    rows = tuple(sum(block.rows for block in block_share(main.base.blocks, count, unit)) for unit in range(count))
-    filled = [unit for unit in range(count) if rows[unit]]
-    order = np.random.default_rng(seed).permutation(len(filled))
-    empty = [unit for unit in range(count) if not rows[unit]]
-    return Units(cut.scans, tuple(tables), cut.ranged, count, rows, (*(filled[place] for place in order), *empty))
+    rows = [block.rows for block in main.base.blocks]
+    spans = large_spans(main, cut.ranged)
+    random = np.random.default_rng(seed)
+    spans = [spans[place] for place in random.permutation(len(spans))]
+    few = SMALL_UNITS if len(rows) >= 3 * len(spans) else 0
+    small, rest = [], []
+    for place, (first, end) in enumerate(spans):
+        if place >= few or end - first < 2:
+            rest.append(_unit(rows, ((first, end),)))
+            continue
+        inner = int(random.integers(first, end))
+        small.append(_unit(rows, ((inner, inner + 1),)))
+        rest.append(_unit(rows, tuple(span for span in ((first, inner), (inner + 1, end)) if span[0] < span[1])))
+    order = (*small, *(rest[place] for place in random.permutation(len(rest))))
+    return Units(cut.scans, tuple(tables), cut.ranged, order)
+
+
+def large_spans(table: Table, ranged: bool) -> list[Span]:
+    """The blocks in about `LARGE_UNITS` runs, ended where a file ends when that is near.
+
+    A run of a range begins at a value of its own, so that ranges are not empty.
+    """
+    blocks = table.base.blocks
+    target = max(1, sum(block.rows for block in blocks) // LARGE_UNITS)
+    name = ranged_column(table) if ranged and _is_ranged(table) else None
+    spans: list[Span] = []
+    first, rows = 0, 0
+    for place, block in enumerate(blocks):
+        full = rows >= target or (rows >= 0.6 * target and block.parts[0].path != blocks[place - 1].parts[0].path)
+        if full and place > first and _begins_anew(blocks[first], block, name):
+            spans.append((first, place))
+            first, rows = place, 0
+        rows += block.rows
+    return [*spans, (first, len(blocks))] if blocks else []
+
+
+def _begins_anew(before: Block, block: Block, name: str | None) -> bool:
+    if name is None:
+        return True
+    left, right = before.statistics_of(name), block.statistics_of(name)
+    return left is not None and right is not None and right.low is not None and left.low is not None and right.low > left.low
+
+
+def _unit(rows: Sequence[int], spans: tuple[Span, ...]) -> Unit:
+    return Unit(spans, sum(sum(rows[first:end]) for first, end in spans))
+
+
+def _with_group(query: exp.Expr, group: int | None) -> str:
+    text = str(query.sql(dialect="duckdb"))
+    return text if group is None else f'SELECT *, {group}::INTEGER AS "{UNIT}" FROM ({text})'
 
 
 def largest(tables: Sequence[Table]) -> Table:
     return max(tables, key=lambda table: (table.rows, table.name))
 
 
-def _type(table: Table) -> str:
+def _is_ranged(table: Table) -> bool:
+    return table.base.clustering is not None and table.base.clustering.kind == "range"
+
+
+def _key_type(table: Table) -> str:
     return str(table.column(ranged_column(table)).type)

@@ -8,6 +8,7 @@ The connection lives as long as the Python worker, which Spark reuses from job t
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -75,6 +76,7 @@ class Native:
         self._statics: dict[str, int] = {}
         self._running: set[duckdb.DuckDBPyConnection] = set()
         self._appended: set[str] = set()
+        self._loading = threading.Lock()
 
     def configure(self, settings: Settings) -> None:
         if settings == self._settings:
@@ -87,14 +89,15 @@ class Native:
     def load(self, statics: Iterable[tuple[str, str]]) -> None:
         """Have these tables in memory; the least recently used other ones make room."""
         wanted = dict(statics)
-        for name, body in wanted.items():
-            cells = self._statics.pop(name, None)
-            self._statics[name] = self._create(name, body) if cells is None else cells
-        for oldest in [name for name in self._statics if name not in wanted]:
-            if sum(self._statics.values()) <= MOST_STATIC_CELLS:
-                break
-            self.connection.execute(f'DROP TABLE "{oldest}"')
-            del self._statics[oldest]
+        with self._loading:
+            for name, body in wanted.items():
+                cells = self._statics.pop(name, None)
+                self._statics[name] = self._create(name, body) if cells is None else cells
+            for oldest in [name for name in self._statics if name not in wanted]:
+                if sum(self._statics.values()) <= MOST_STATIC_CELLS:
+                    break
+                self.connection.execute(f'DROP TABLE "{oldest}"')
+                del self._statics[oldest]
 
     def _create(self, name: str, body: str) -> int:
         """Make a table; the number of its values."""

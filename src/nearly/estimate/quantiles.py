@@ -5,15 +5,17 @@ counts as weights these are a weighted sample of the whole column, whose distrib
 summary. The interval comes from the other direction: the share of values below the estimate is a ratio of sums, so it has
 replicates and an interval like any other; the distribution function turns its ends back into values. No density is estimated.
 
-References: Woodruff 1952; Sarndal, Swensson, Wretman 1992, sec. 5.11.
+References: Woodruff 1952; Sarndal, Swensson, Wretman 1992, sec. 5.11; Dean and Pagano 2015 (logit intervals for shares).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
 
 from nearly.errors import SchemaError
 from nearly.estimate.intervals import Floats, Interval, anytime, interval
@@ -57,13 +59,14 @@ class Summaries:
             raise SchemaError("quantiles need units with at least one value each, none of them NaN; leave the other units out")
         return made
 
-    def value_at(self, ranks: Floats) -> Floats:
+    def inverse(self) -> Callable[[Floats], Floats]:
         """The inverse of the merged distribution function, linear between the middles of neighbouring points."""
         values = self.points.ravel()
         order = np.argsort(values, kind="stable")
         weights = np.repeat(self.counts / self.points.shape[1], self.points.shape[1])[order]
         middles = (np.cumsum(weights) - weights / 2) / weights.sum()
-        return np.asarray(np.interp(ranks, middles, values[order]), dtype=float)
+        ordered = values[order]
+        return lambda ranks: np.asarray(np.interp(ranks, middles, ordered), dtype=float)
 
     def below(self, values: Floats) -> Floats:
         """How many of each group's values are at most as large (groups x values)."""
@@ -83,7 +86,7 @@ class Summaries:
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Estimates at the ranks asked for, and their interval."""
+    """Estimates at the ranks asked for, and their interval; its `error` is that of the share below, not of the value."""
 
     estimate: Floats
     bounds: Interval
@@ -94,9 +97,9 @@ def quantiles(
 ) -> Quantiles:
     """The quantiles at `ranks` of a column, from the units read.
 
-    With p the share of values up to the estimate and [p - a, p + b] its interval, the quantile at rank q lies in
-    [F^-1(q - a), F^-1(q + b)]. It is withheld where an end leaves [0, 1]: minimum and maximum bound nothing before all is read.
-    With `look` the interval is that of `anytime`.
+    With p the share of values up to the estimate and [p - a, p + b] its interval, the quantile at rank q lies between the values at
+    the ranks whose logits are logit(q) - a / (q (1 - q)) and logit(q) + b / (q (1 - q)): the logit keeps them between 0 and 1.
+    Ranks 0 and 1 have no interval before all is read. With `look` the interval is that of `anytime`.
 
     >>> read = Summaries.of([summarize(range(100 * u, 100 * u + 200)) for u in range(8)], [200] * 8, range(8))
     >>> found = quantiles(read, 0.5, 0.1, 0.95)
@@ -106,7 +109,8 @@ def quantiles(
     asked = np.atleast_1d(np.asarray(ranks, dtype=float))
     if np.any(~((asked >= 0) & (asked <= 1))):
         raise SchemaError("ranks of quantiles lie between 0 and 1")
-    estimate = summaries.value_at(asked)
+    value_at = summaries.inverse()
+    estimate = value_at(asked)
     below, sizes = summaries.below(estimate), summaries.sizes()
     share = below.sum(axis=0) / sizes.sum()
     copies = (below.sum(axis=0) - below) / (sizes.sum() - sizes)[:, None] if len(sizes) > 1 else np.full(below.shape, np.nan)
@@ -115,10 +119,14 @@ def quantiles(
         found = interval(share, copies, share_read, confidence, units=units, group_rows=sizes)
     else:
         found = anytime(share, copies, share_read, confidence, look=look, units=units, group_rows=sizes)
-    low, high = asked + (found.low - share), asked + (found.high - share)
-    kept = (low >= 0) & (high <= 1)
-    ends = summaries.value_at(np.clip(np.stack([low, high]), 0, 1))
-    ends = np.where(kept, ends, np.nan)
     if share_read >= 1:
-        ends = np.stack([estimate, estimate])
-    return Quantiles(estimate, Interval(ends[0], ends[1], found.error))
+        return Quantiles(estimate, Interval(estimate, estimate, np.zeros(len(estimate))))
+    low, high = (value_at(_moved(asked, end - share)) for end in (found.low, found.high))
+    return Quantiles(estimate, Interval(low, high, found.error))
+
+
+def _moved(ranks: Floats, distance: Floats) -> Floats:
+    """Ranks moved by a distance on the logit scale; NaN for 0 and 1, which have no logit."""
+    inside = (ranks > 0) & (ranks < 1)
+    safe = np.where(inside, ranks, 0.5)
+    return np.where(inside, expit(logit(safe) + distance / (safe * (1 - safe))), np.nan)

@@ -58,9 +58,9 @@ def assemble(query: Query, sides: Sides, progress: float, confidence: float, sta
     """An answer that is not yet exact."""
     schema = pa.schema([pa.field(name, type_) for name, type_ in zip(query.names, _types(query), strict=True)])
     unknown = pa.Table.from_arrays([pa.nulls(len(column), column.type) for column in sides.value], schema=schema)
-    tables = [pa.Table.from_arrays(list(side), schema=schema) for side in (sides.value, sides.low, sides.high)]
+    value, low, high = (pa.Table.from_arrays(list(side), schema=schema) for side in (sides.value, sides.low, sides.high))
     facts = stats | {"anytime_error": sides.lasting_error}
-    return Answer(*tables, unknown, unknown, min(progress, 1.0), False, confidence, sides.error, "progressive", facts)
+    return Answer(value, low, high, unknown, unknown, min(progress, 1.0), False, confidence, sides.error, "progressive", facts)
 
 
 def _types(query: Query) -> list[pa.DataType]:

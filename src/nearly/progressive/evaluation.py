@@ -66,7 +66,7 @@ class Evaluation:
             if not frequencies.sum():
                 continue
             model = fit(frequencies, min(reading.share, 1.0))
-            unseen = model.estimated - model.seen if unseen is None else unseen
+            unseen = float(model.estimated - model.seen) if unseen is None else unseen
             if frequencies[0]:
                 k = np.arange(1, len(frequencies) + 1)
                 growths[aggregate] = tuple(float(each) for each in model.scale(k) * model.m / model.M)

@@ -16,7 +16,7 @@ from nearly.engine.units import GROUPS, Units
 class Reading:
     """The units at some positions of the order are read. Law: weight * rows read = rows in all."""
 
-    unit_units: Units
+    plan: Units
     positions: frozenset[int]
 
     @classmethod
@@ -34,18 +34,18 @@ class Reading:
     @property
     def share(self) -> float:
         """The share of all rows that was read."""
-        return self.rows / max(self.unit_units.total_rows, 1)
+        return self.rows / max(self.plan.total_rows, 1)
 
     @property
     def weight(self) -> float:
-        return self.unit_units.total_rows / max(self.rows, 1)
+        return self.plan.total_rows / max(self.rows, 1)
 
     @property
     def group_rows(self) -> NDArray[np.float64]:
         """Rows read of each replicate group, groups without units left out."""
         rows = np.zeros(GROUPS)
         for position in self.positions:
-            rows[self.unit_units.group(position)] += self._rows(position)
+            rows[self.plan.group(position)] += self._rows(position)
         return rows[rows > 0]
 
     @property
@@ -53,12 +53,12 @@ class Reading:
         return len(self.group_rows)
 
     def _numbers(self) -> list[int]:
-        return sorted({self.unit_units.group(position) for position in self.positions if self._rows(position)})
+        return sorted({self.plan.group(position) for position in self.positions if self._rows(position)})
 
     def weights(self) -> pa.Table:
         """Replicate r leaves out the r-th group read: (replicate, unit_group, unit_weight), zero weights left out."""
         numbers, rows = self._numbers(), self.group_rows
-        total, read = self.unit_units.total_rows, rows.sum()
+        total, read = self.plan.total_rows, rows.sum()
         columns: tuple[list[int], list[int], list[float]] = ([], [], [])
         for replicate in range(len(numbers)):
             weight = total / max(read - rows[replicate], 1)
@@ -75,4 +75,4 @@ class Reading:
         return pa.table({"replicate": pa.array(range(self.groups), pa.int32())})
 
     def _rows(self, position: int) -> int:
-        return self.unit_units.rows[self.unit_units.order[position]]
+        return self.plan.order[position].rows

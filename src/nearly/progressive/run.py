@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from nearly.answer import Answer
 from nearly.engine.exact import Engine, Prepared
 from nearly.engine.kernel import finished
 from nearly.engine.native_kernel import NativeFailure
-from nearly.engine.result_log import ResultLog
+from nearly.engine.result_log import Batch, ResultLog
 from nearly.engine.state import State
 from nearly.engine.stream_job import StreamJob
 from nearly.engine.stream_task import Pace
-from nearly.engine.units import units_of
-from nearly.engine.worker import Settings
-from nearly.errors import Unsupported, unknown
+from nearly.engine.units import Units, units_of
+from nearly.errors import EngineError, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Query, Scan
 from nearly.progressive.evaluation import Evaluation
@@ -48,11 +49,18 @@ class Run:
     prepared: Prepared
     request: Request
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
-    job: StreamJob | None = None
     last: Answer | None = None
+    used: bool = False
+    _job: StreamJob | None = None
+    _ended: bool = False
+    _go: threading.Event = field(default_factory=threading.Event)
 
-    def answers(self) -> Iterator[Answer]:
-        """Answers that tighten; the last one is exact. Closing the iterator stops the Spark job."""
+    def __post_init__(self) -> None:
+        self._go.set()
+
+    def answers(self) -> Generator[Answer]:
+        """Answers that tighten; the last one is exact unless the run is stopped. Closing the iterator stops the Spark job."""
+        self.used = True
         self.engine.verify(self.prepared)
         cut = self._cut()
         if cut is None or self.prepared.query is None:
@@ -62,15 +70,27 @@ class Run:
             yield from self._progressive(cut, self.prepared.query)
         except (NativeFailure, Unsupported) as trouble:
             logger.info("no progressive answer (%s); the exact one follows", trouble)
+            self.stop()
             yield self._exact()
         finally:
             self.stop()
 
     def stop(self) -> None:
-        """End the Spark job and forget the log."""
-        if self.job is not None:
-            self.job.stop()
-            self.job.log.remove()
+        """End the Spark job, within a moment, and forget what it read; the last answer stays."""
+        self._ended = True
+        self._go.set()
+        if self._job is not None:
+            self._job.stop()
+            self._job.log.remove()
+
+    def pause(self) -> None:
+        """Free Spark until `resume`; what was read is kept."""
+        self._go.clear()
+        if self._job is not None:
+            self._job.stop()
+
+    def resume(self) -> None:
+        self._go.set()
 
     @deep_recursion()
     def _cut(self) -> Cut | None:
@@ -89,41 +109,112 @@ class Run:
 
     def _progressive(self, cut: Cut, query: Query) -> Iterator[Answer]:
         started = time.perf_counter()
-        native = self.engine.native
         units = units_of(cut, [self.engine.catalog.table(scan.table) for scan in cut.scans], self.request.seed)
-        log = ResultLog(self.engine.catalog.path / "queries" / self.id)
-        self.job = job = StreamJob(native, cut, units, log, self.request.pace)
-        job.start()
-        settings = Settings(native.cluster.sites.cores, native.memory_mb, native.cluster.time_zone)
-        state = State(cut.stages, settings)
+        log = ResultLog(query_directory(self.engine, self.id))
+        self._describe(log)
+        self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace)
+        known = [log.end(site) for site in range(len(job.fragments))]
+        state = State(cut.stages, self.engine.native.settings)
         evaluation = Evaluation(query, cut, state, self.request.confidence)
-        positions: set[int] = set()
-        heard: set[int] = set()
-        look = 0
-        for batch in job.batches():
+        progress = Progress(units)
+        job.start()
+        for batch in self._batches(job):
             state.add(batch.tables)
-            positions.update(job.groups(batch))
-            heard.add(batch.site)
-            if job.complete or len(heard) < len(job.fragments):
+            progress.add(batch, job.positions(batch))
+            if job.complete or not progress.heard_from(len(job.fragments)) or batch.end < known[batch.site]:
                 continue
-            look += 1
-            stats: dict[str, Any] = {
-                "seconds": time.perf_counter() - started, "units": len(positions), "state_rows": state.rows, "state_bytes": state.bytes,
-                "batch_seconds": batch.seconds,
-            }  # fmt: skip
-            self.last = evaluation.answer(Reading.of(units, positions), look, stats)
+            progress.looks += 1
+            facts = progress.facts(state) | {"seconds": time.perf_counter() - started}
+            self.last = evaluation.answer(Reading.of(units, progress.positions), progress.looks, facts)
             yield self.last
-        if not job.complete:
+        if self._ended:
             return
         if not cut.mergeable:
             yield self._exact()
             return
         table = finished(evaluation.exact_table(), query)
-        facts = {"seconds": time.perf_counter() - started, "state_rows": state.rows, "state_bytes": state.bytes, "looks": look}
+        facts = progress.facts(state) | {"seconds": time.perf_counter() - started}
         self.last = Answer.exactly(table, "native", self.request.confidence, facts)
         yield self.last
+
+    def _batches(self, job: StreamJob) -> Iterator[Batch]:
+        """The job's batches; while the run is paused there are none."""
+        yield from job.batches()
+        while not (job.complete or self._ended):
+            self._go.wait()
+            if not self._over():
+                job.start()
+                yield from job.batches()
+
+    def _over(self) -> bool:
+        return self._ended
+
+    def _describe(self, log: ResultLog) -> None:
+        versions = {name: self.engine.catalog.table(name).version for name in sorted(self.prepared.tables)}
+        if log.description() is None:
+            request = self.request
+            log.describe({
+                "text": self.prepared.text, "seed": request.seed, "confidence": request.confidence, "tables": versions,
+                "streamed": sorted(request.streamed) if request.streamed is not None else None,
+            })  # fmt: skip
 
     def _exact(self) -> Answer:
         result = self.engine.run(self.prepared)
         self.last = Answer.exactly(result.table, result.source, self.request.confidence, dict(result.stats))
         return self.last
+
+
+@dataclass(slots=True)
+class Progress:
+    """Which units were read, by whom, and how often the user looked."""
+
+    units: Units
+    positions: set[int] = field(default_factory=set)
+    sites: set[int] = field(default_factory=set)
+    looks: int = 0
+    batches: int = 0
+    last_batch: Batch | None = None
+
+    def add(self, batch: Batch, positions: list[int]) -> None:
+        self.positions.update(positions)
+        self.sites.add(batch.site)
+        self.batches += 1
+        self.last_batch = batch
+
+    def heard_from(self, sites: int) -> bool:
+        """Whether every site has handed in something: a sample without the share of one would be lopsided."""
+        return len(self.sites) == sites
+
+    def facts(self, state: State) -> dict[str, Any]:
+        """What an answer tells about how it came about."""
+        return {
+            "batches": self.batches, "units": len(self.positions), "of_units": len(self.units.order), "state_rows": state.rows,
+            "state_bytes": state.bytes, "batch_seconds": self.last_batch.seconds if self.last_batch else 0.0,
+            "batch_units": self.last_batch.end - self.last_batch.start if self.last_batch else 0,
+        }  # fmt: skip
+
+
+def query_directory(engine: Engine, id_: str) -> Path:
+    """Where the log of a progressive query is."""
+    return engine.catalog.path / "queries" / id_
+
+
+def unfinished(engine: Engine) -> tuple[str, ...]:
+    """Ids of queries that left a log."""
+    directory = query_directory(engine, "")
+    return tuple(sorted(each.name for each in directory.glob("*"))) if directory.exists() else ()
+
+
+def resumed(engine: Engine, id_: str) -> Run:
+    """A run that goes on from the last batch in the log of one that was killed or paused."""
+    if id_ not in unfinished(engine):
+        raise unknown("unfinished query", id_, unfinished(engine))
+    asked = ResultLog(query_directory(engine, id_)).description()
+    if asked is None:
+        raise EngineError(f"query {id_} left nothing to go on from; run it again")
+    for name, version in asked["tables"].items():
+        if engine.catalog.table(name).version != version:
+            raise EngineError(f"table {name!r} has changed since query {id_} began; run it again")
+    streamed = None if asked["streamed"] is None else frozenset(asked["streamed"])
+    request = Request(asked["confidence"], asked["seed"], streamed)
+    return Run(engine, engine.prepare(asked["text"]), request, id_)

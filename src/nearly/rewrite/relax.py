@@ -38,8 +38,10 @@ def relaxed(expression: Expression, doubles: frozenset[str]) -> Expression:
                 return replace(expression, where=where)
             return aggregate(expression.function, arguments, expression.distinct, where)
         case WindowCall():
+            inner = relaxed(expression.call, doubles)
             return WindowCall(
-                *_retyped(relaxed(expression.call, doubles)),
+                inner.type,
+                inner,
                 tuple(relaxed(each, doubles) for each in expression.partition),
                 relaxed_keys(expression.order, doubles),
                 expression.frame,
@@ -49,10 +51,6 @@ def relaxed(expression: Expression, doubles: frozenset[str]) -> Expression:
 
 def relaxed_keys(keys: tuple[SortKey, ...], doubles: frozenset[str]) -> tuple[SortKey, ...]:
     return tuple(replace(key, expression=relaxed(key.expression, doubles)) for key in keys)
-
-
-def _retyped(call_: Expression) -> tuple[type, Expression]:
-    return call_.type, call_  # type: ignore[return-value]
 
 
 def _call(expression: Call, arguments: tuple[Expression, ...]) -> Expression:

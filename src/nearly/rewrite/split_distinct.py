@@ -1,6 +1,6 @@
 """An aggregate over distinct values in two steps: first the distinct values of each group, then the aggregate over them.
 
-Law: agg(distinct x) by g = agg(x) by g of the groups by (g, x); the other aggregates are merged from partial results of these groups.
+Law: agg(distinct x) by g = agg(x) by g of the groups by (g, x); the other aggregates are merged from partial results of these.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Each subplan is `static` (its tables are read whole), per `units` (its rows come from streamed tables and know their unit) or at the
 `driver` (it stands above rows or partial aggregates that were gathered, and evolves while units are read). A maximal subplan below
-a gather is a select-project-join-aggregate block: a lineage block of iOLAP (section 6.1). A row of a unit that must meet an evolving
-value of the driver (a nested aggregate) waits: the join, the tests and the expressions that need the value are put off, everything
-else still happens per unit.
+a gather is a select-project-join-aggregate block: a lineage block of iOLAP (section 6.1). A row of a unit that must meet an
+evolving value of the driver (a nested aggregate) waits: the join, the tests and the expressions that need the value are put off,
+everything else still happens per unit.
 
 Laws: the tail over the stages' rows of all units is the plan. Rows equal in a column list of `by` come from the same unit.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from nearly.errors import Unsupported
-from nearly.plan.expressions import Column, Expression, WindowCall, columns_of
+from nearly.plan.expressions import AggregateCall, Column, Expression, WindowCall, columns_of
 from nearly.plan.nodes import (
     Aggregate,
     Field,
@@ -50,13 +50,15 @@ WORTH_STREAMING = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """A stage: what is computed from some units. `unit` names the column with the unit's group; None for what is read once.
+    """A stage: what is computed from some units, or, when it is not `streamed`, once.
 
-    `partial` tells that the rows are partial aggregates by `keys`, to be merged.
+    `unit` names the column with the unit's group; None where the tail needs no weights of the rows. `partial` tells that the rows
+    are partial aggregates by `keys`, to be merged.
     """
 
     name: str
     plan: Plan
+    streamed: bool
     unit: str | None
     keys: tuple[str, ...] = ()
     partial: bool = False
@@ -95,12 +97,18 @@ def stream(plan: Plan, find_table: FindTable, wanted: frozenset[str] | None = No
     else:
         largest = max((find_table(scan.table).rows for scan in scans), default=0)
         chosen = {scan for scan in scans if find_table(scan.table).rows >= WORTH_STREAMING * largest}
-    while chosen:
+    while chosen and (wanted is not None or _worthwhile(scans, chosen, find_table)):
         try:
             return _Streamer(find_table, frozenset(chosen)).cut(plan)
         except Conflict as conflict:
             chosen -= conflict.scans
     return None
+
+
+def _worthwhile(scans: set[Scan], chosen: set[Scan], find_table: FindTable) -> bool:
+    """Whether reading the other tables whole first is not most of the work already."""
+    streamed = sum(find_table(scan.table).rows for scan in chosen)
+    return 2 * streamed >= sum(find_table(scan.table).rows for scan in scans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +180,7 @@ class _Streamer:
         top = self.place(plan)
         if top.where == STATIC:
             return None
-        tail = Project(self.gathered(top), _passed(plan.columns))
-        tail, stages = _pruned(tail, tuple(self.stages.values()))
+        tail, stages = _pruned(Project(self.gathered(top), _passed(plan.columns)), tuple(self.stages.values()))
         scans = {node for stage in stages for node in stage.plan.walk() if isinstance(node, Scan) and node.share == "units"}
         return Cut(tail, stages, tuple(sorted(scans, key=lambda scan: scan.fields[0].name)), self.ranged, self.mergeable)
 
@@ -232,8 +239,9 @@ class _Streamer:
         kept = {key.expression.name: key.name for key in plan.keys if isinstance(key.expression, Column)}
         if plan.sets is None and child.by & kept.keys():
             self.ranged = True
-            whole = replace(here, keys=(*plan.keys, *_passed((child.unit,))))
-            return replace(child, plan=whole, by=frozenset(kept[name] for name in child.by if name in kept))
+            unit = Output(self.fresh("unit"), AggregateCall(INT, "min", (child.unit,)))
+            whole = replace(here, aggregates=(*plan.aggregates, unit))
+            return replace(child, plan=whole, unit=unit.column, by=frozenset(kept[name] for name in child.by if name in kept))
         return self._partial_aggregate(plan, child)
 
     def _partial_aggregate(self, plan: Aggregate, child: At) -> At:
@@ -256,7 +264,9 @@ class _Streamer:
         sum over a test of B and the value = sum, over groups by B that pass the test, of their sums.
         """
         reads = frozenset().union(*(columns_of(expression) for expression in _own_expressions(plan)))
-        split = None if plan.sets is not None or reads & child.made else split_aggregate(replace(plan, child=child.plan), self.fresh)
+        split = (
+            None if plan.sets is not None or reads & child.made else split_aggregate(replace(plan, child=child.plan), self.fresh)
+        )
         if split is None:
             return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)
         waiting = _reads_of(child.pending) & child.plan.names
@@ -345,7 +355,7 @@ class _Streamer:
     def _gather(self, plan: Plan, unit: Column | None, keys: tuple[str, ...], partial: bool = False) -> Input:
         if plan not in self.stages:
             name = f"stage_{len(self.stages) + 1}"
-            self.stages[plan] = Gathered(name, plan, unit.name if unit else None, keys, partial)
+            self.stages[plan] = Gathered(name, plan, unit is not None, unit.name if unit else None, keys, partial)
         return Input(self.stages[plan].name, plan.columns)
 
 
@@ -438,6 +448,8 @@ def _pruned(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Plan, tuple[Gathe
     for stage in stages:
         if stage.name not in wanted:
             continue
+        if not _weighed(tail, stage.name, False):
+            stage = replace(stage, unit=None)  # noqa: PLW2901
         names = wanted[stage.name] | {stage.unit} | set(stage.keys)
         columns = tuple(column for column in stage.plan.columns if column.name in names)
         kept.append(replace(stage, plan=prune(_selected(stage.plan, columns))))
@@ -446,11 +458,19 @@ def _pruned(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Plan, tuple[Gathe
     return tail, tuple(kept)
 
 
+def _weighed(plan: Plan, stage: str, inside: bool) -> bool:
+    """Whether rows of a stage are aggregated or ranked by the tail, and so need a weight."""
+    if isinstance(plan, Input):
+        return inside and plan.source == stage
+    inside = inside or isinstance(plan, Aggregate | Window)
+    return any(_weighed(child, stage, inside) for child in plan.children)
+
+
 def _read_above(tail: Plan, leaf: Input) -> set[str]:
     """Columns of a stage that any node of the tail mentions; set operations read by position, so they read all."""
     used = set(tail.names)
     for node in tail.walk():
-        for expression in node.expressions():
+        for expression in () if isinstance(node, Input) else node.expressions():
             used |= columns_of(expression)
         if isinstance(node, SetOperation):
             used |= node.left.names | node.right.names

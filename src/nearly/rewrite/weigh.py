@@ -1,12 +1,12 @@
 """The tail of a progressive query over weighted rows: estimates instead of exact values, and replicates of them.
 
 A row of a unit that was read stands for N/n rows (its weight), so sums and counts become weighted sums (iOLAP's Q(D_i, m_i)).
-A replicate leaves the units of one group out and weighs the rest up. The replicate's number is one more key column: joins equate it,
-groupings and windows keep it, and so every operator above carries uncertainty without knowing.
+A replicate leaves the units of one group out and weighs the rest up. The replicate's number is one more key column: joins equate
+it, groupings and windows keep it, and so every operator above carries uncertainty without knowing.
 
-A group's key that was seen in few units is more than 1/share likely to have been missed, so scaling it by N/n would overshoot: the
-aggregate of a key is multiplied by `growth.share(k)`, and its row then stands for 1/share(k) rows, k being the number of unit groups
-with the key. Totals are the same either way: sum(weight * value) is unbiased.
+A key that was seen in few units might as well have been missed, so scaling its aggregate by N/n overshoots: it is multiplied by
+share(k) as well, and its row then stands for 1/share(k) rows, k being the number of unit groups with the key. Totals are the same
+either way: sum(weight * value) is unbiased.
 """
 
 from __future__ import annotations
@@ -88,11 +88,8 @@ def replicate(tail: Plan, stages: tuple[Gathered, ...], growths: Growths) -> Wei
 def keyed_aggregates(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Aggregate, ...]:
     """The aggregates by keys whose input rows know their unit: those whose keys may not all have been seen."""
     streamed = {stage.name for stage in stages if stage.unit is not None}
-    found = []
-    for node in dict.fromkeys(tail.walk()):
-        if isinstance(node, Aggregate) and node.keys and node.sets is None and _over_units(node.child, streamed):
-            found.append(node)
-    return tuple(found)
+    aggregates = (node for node in dict.fromkeys(tail.walk()) if isinstance(node, Aggregate) and node.keys and node.sets is None)
+    return tuple(node for node in aggregates if _over_units(node.child, streamed))
 
 
 def incidence(plan: Aggregate, stages: tuple[Gathered, ...]) -> Plan:

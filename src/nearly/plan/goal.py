@@ -1,0 +1,70 @@
+"""`WITHIN 1% CONFIDENCE 95%` and `WITHIN 2 SECONDS` at the end of a query: how good or how late the answer may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import TokenError
+
+from nearly.errors import ParseError
+
+_SECONDS = {"SECOND": 1.0, "SECONDS": 1.0, "S": 1.0, "MS": 0.001, "MILLISECONDS": 0.001, "MINUTE": 60.0, "MINUTES": 60.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """When to stop: at a relative error, after some seconds, or, with neither, at the exact answer."""
+
+    error: float | None = None
+    seconds: float | None = None
+    confidence: float | None = None
+
+    @property
+    def given(self) -> bool:
+        return self.error is not None or self.seconds is not None
+
+
+def split_goal(text: str) -> tuple[str, Goal]:
+    """The query without the suffix, and what the suffix asks for.
+
+    >>> split_goal("select 1 WITHIN 5 % CONFIDENCE 99 %")
+    ('select 1', Goal(error=0.05, seconds=None, confidence=0.99))
+    """
+    tokens = _tokens(text)
+    words = [token.text.upper() for token in tokens]
+    places = [place for place, word in enumerate(words) if word == "WITHIN" and words[place + 1 : place + 2] != ["GROUP"]]
+    if not places or not _is_number(words[places[-1] + 1 : places[-1] + 2]):
+        return text, Goal()
+    place = places[-1]
+    goal = _read(words[place + 1 :])
+    if goal is None:
+        raise ParseError(f"{text[tokens[place].start :]!r} is no goal; write WITHIN 1% [CONFIDENCE 95%] or WITHIN 2 SECONDS")
+    return text[: tokens[place].start].rstrip(), goal
+
+
+def _tokens(text: str) -> list[Any]:
+    try:
+        return list(Spark().tokenize(text))
+    except TokenError:
+        return []
+
+
+def _is_number(words: list[str]) -> bool:
+    try:
+        float(words[0])
+    except (IndexError, ValueError):
+        return False
+    return True
+
+
+def _read(words: list[str]) -> Goal | None:
+    match [word for word in words if word != ";"]:
+        case [error, "%"]:
+            return Goal(error=float(error) / 100)
+        case [error, "%", "CONFIDENCE", confidence, "%"] if _is_number([confidence]):
+            return Goal(error=float(error) / 100, confidence=float(confidence) / 100)
+        case [number, unit] if unit in _SECONDS:
+            return Goal(seconds=float(number) * _SECONDS[unit])
+    return None
