@@ -2,6 +2,7 @@
 
     <catalog>/queries/<id>/query.json           what was asked
     <catalog>/queries/<id>/<site>-<start>.part  what the units of a site from position `start` on gave, up to the `end` in its head
+    <catalog>/queries/<id>/ranges               variation ranges that the tasks decide by
     <catalog>/queries/<id>/stop                 the task is to end at once
     <catalog>/queries/<id>/yield                the task is to end after its batch, so that others get their turn
 
@@ -24,6 +25,7 @@ import pyarrow as pa
 
 from nearly.engine.worker import decode, encode
 
+RANGES = "ranges"
 STOP = "stop"
 YIELD = "yield"
 QUERY = "query.json"
@@ -67,15 +69,9 @@ class ResultLog:
 
     def write(self, batch: Batch) -> bool:
         """Add a batch; False when another attempt was first."""
-        bodies = {name: encode(table) for name, table in batch.tables.items()}
-        head = json.dumps({
-            "site": batch.site, "start": batch.start, "end": batch.end, "seconds": batch.seconds, "ranges": batch.ranges,
-            "sizes": {name: len(body) for name, body in bodies.items()},
-        }).encode()  # fmt: skip
+        head = {"site": batch.site, "start": batch.start, "end": batch.end, "seconds": batch.seconds, "ranges": batch.ranges}
         draft = self.path / f".{uuid.uuid4().hex}"
-        with draft.open("wb") as file:
-            file.write(len(head).to_bytes(_LENGTH, "big") + head)
-            file.writelines(bodies.values())
+        draft.write_bytes(_packed(head, batch.tables))
         try:
             os.link(draft, self._file(batch.site, batch.start))
         except FileExistsError:
@@ -90,13 +86,22 @@ class ResultLog:
             content = self._file(site, start).read_bytes()
         except FileNotFoundError:
             return None
-        length = int.from_bytes(content[:_LENGTH], "big")
-        head = json.loads(content[_LENGTH : _LENGTH + length])
-        tables, place = {}, _LENGTH + length
-        for name, size in head["sizes"].items():
-            tables[name] = decode(content[place : place + size])
-            place += size
+        head, tables = _unpacked(content)
         return Batch(head["site"], head["start"], head["end"], head["seconds"], head["ranges"], tables, len(content))
+
+    def write_ranges(self, version: int, tables: Mapping[str, pa.Table]) -> None:
+        """Tell the tasks about newer variation ranges."""
+        draft = self.path / f".{uuid.uuid4().hex}"
+        draft.write_bytes(_packed({"version": version}, tables))
+        draft.replace(self.path / RANGES)
+
+    def read_ranges(self) -> tuple[int, dict[str, pa.Table]]:
+        """The newest ranges and their version."""
+        try:
+            head, tables = _unpacked((self.path / RANGES).read_bytes())
+        except FileNotFoundError:
+            return 0, {}
+        return head["version"], tables
 
     def end(self, site: int, start: int = 0) -> int:
         """Where a site's files end."""
@@ -138,3 +143,20 @@ class ResultLog:
 
     def _file(self, site: int, start: int) -> Path:
         return self.path / f"{site}-{start:06d}.part"
+
+
+def _packed(head: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> bytes:
+    """A head and tables as one run of bytes."""
+    bodies = {name: encode(table) for name, table in tables.items()}
+    text = json.dumps({**head, "sizes": {name: len(body) for name, body in bodies.items()}}).encode()
+    return b"".join([len(text).to_bytes(_LENGTH, "big"), text, *bodies.values()])
+
+
+def _unpacked(content: bytes) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+    length = int.from_bytes(content[:_LENGTH], "big")
+    head: dict[str, Any] = json.loads(content[_LENGTH : _LENGTH + length])
+    tables, place = {}, _LENGTH + length
+    for name, size in head["sizes"].items():
+        tables[name] = decode(content[place : place + size])
+        place += size
+    return head, tables

@@ -53,6 +53,20 @@ class State:
         for stage in self.stages:
             self._compact_stage(stage)
 
+    def replace(self, stage: Gathered, plan: Plan, inputs: dict[str, pa.Table]) -> None:
+        """Have the rows of a plan as the stage's rows."""
+        table = self.run(plan, inputs)
+        with self._lock:
+            self.engine.replace(stage.name, table)
+        self._rows[stage.name] = table.num_rows
+
+    def clear(self) -> None:
+        """Know nothing again."""
+        with self._lock:
+            self.engine.forget()
+        self._rows.clear()
+        self._compact.clear()
+
     def run(self, plan: Plan, inputs: dict[str, pa.Table] | None = None) -> pa.Table:
         """A plan over the stages and further inputs."""
 

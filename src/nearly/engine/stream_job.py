@@ -16,7 +16,7 @@ from sqlglot import exp
 from nearly.engine.cluster import Sites
 from nearly.engine.native_kernel import NativeFailure, NativeKernel
 from nearly.engine.result_log import Batch, ResultLog
-from nearly.engine.stream_task import Pace, StreamFragment, StreamTask, failures, read_units
+from nearly.engine.stream_task import Foresight, Pace, StreamFragment, StreamTask, failures, read_units
 from nearly.engine.units import Units
 from nearly.engine.worker import PAYLOAD_SCHEMA
 from nearly.errors import EngineError
@@ -58,7 +58,7 @@ class StreamJob:
         self._tag = f"nearly-{log.path.name}"
         self._started = 0.0
 
-    def start(self) -> None:
+    def start(self, foresee: Foresight | None = None) -> None:
         """Submit the job; it runs until all units are read or it is stopped."""
         self.log.allow()
         self._trouble = None
@@ -72,7 +72,23 @@ class StreamJob:
         with _running_lock:
             _running.add(self)
         if fragments[0].begin:
-            self._read_first(fragments[0].begin)
+            self._read_first(fragments[0].begin, foresee)
+
+    def rewind(self, valid: int) -> int:
+        """Take back all batches decided under ranges newer than a version; how many units will be read again."""
+        self.stop()
+        taken = 0
+        for site, fragment in enumerate(self.fragments):
+            keeping, at = True, 0
+            while (batch := self.log.read(site, at)) is not None:
+                keeping = keeping and batch.ranges <= valid
+                if not keeping:
+                    self.log.forget(site, at)
+                    taken += batch.end - batch.start
+                at = batch.end
+            self._positions[site] = 0
+            assert at <= fragment.units  # noqa: S101  a log never goes past its units
+        return taken
 
     def stop(self) -> None:
         """Have the job end now; what is read stays."""
@@ -109,12 +125,12 @@ class StreamJob:
         if len(_running) > slots and time.monotonic() - self._started > TURN_SECONDS:
             self.log.ask_to_yield()
 
-    def _read_first(self, end: int) -> None:
+    def _read_first(self, end: int, foresee: Foresight | None) -> None:
         """The first batch, by the driver's own engine; if that fails, the task reads it."""
         head = self.fragments[0]
         first = replace(head, pace=replace(head.pace, sizes=(end,)))
         try:
-            read_units(first, 0, self.kernel.local, most=1)
+            read_units(first, 0, self.kernel.local, most=1, foresee=foresee)
         except duckdb.Error as trouble:
             self._trouble = NativeFailure(f"{type(trouble).__name__}: {trouble}")
             self.log.ask_to_stop()
@@ -174,11 +190,13 @@ class _Compiler:
         self.static_rows = 0
 
     def fragments(self, log: ResultLog, pace: Pace) -> tuple[StreamFragment, ...]:
-        stages = tuple((stage.name, self._sql(stage.plan)) for stage in self.cut.stages if stage.streamed)
+        streamed = [stage for stage in self.cut.stages if stage.streamed]
+        stages = tuple((stage.name, self._sql(stage.plan)) for stage in streamed if stage.waiting is None)
+        waiting = tuple((stage.name, self._sql(stage.plan)) for stage in streamed if stage.waiting is not None)
         once = tuple((stage.name, self._sql(stage.plan)) for stage in self.cut.stages if not stage.streamed)
         settings = self.kernel.settings
         queries = {scan: self.units.queries(self.kernel.reader, scan) for scan in self.names}
-        for name, sql in (*stages, *once, *self.statics.items()):
+        for name, sql in (*stages, *waiting, *once, *self.statics.items()):
             logger.debug("%s: %s", name, sql)
         found = []
         for site in range(self.sites.executors):
@@ -187,7 +205,9 @@ class _Compiler:
             rows = tuple(self.units.order[place].rows for place in mine)
             first = once if site == 0 else ()
             part = replace(pace, first=max(1, pace.first // self.sites.executors))
-            found.append(StreamFragment(stages, first, tuple(self.statics.items()), pieces, rows, settings, str(log.path), part))
+            found.append(
+                StreamFragment(stages, waiting, first, tuple(self.statics.items()), pieces, rows, settings, str(log.path), part)
+            )
         return tuple(found)
 
     def _sql(self, plan: Plan) -> str:
@@ -205,6 +225,8 @@ class _Compiler:
         return plan.map_children(lambda child: self._with_statics(child) if self._streams(child) else self._static(child))
 
     def _static(self, plan: Plan) -> Plan:
+        if isinstance(plan, Input):
+            return plan
         body = self._render(plan)
         tables = sorted({node.table for node in plan.walk() if isinstance(node, Scan)})
         versions = [self.kernel.catalog.table(name).version for name in tables]

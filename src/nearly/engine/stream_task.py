@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,10 +87,11 @@ def fixed_cost(past: Sequence[Measured]) -> float:
 class StreamFragment:
     """What a task computes: SQL per stage, and per streamed scan the queries of the units in the order they are read.
 
-    The units before `begin` are the driver's to read.
+    The rows of `waiting` stages are decided by variation ranges. The units before `begin` are the driver's to read.
     """
 
     stages: tuple[tuple[str, str], ...]
+    waiting: tuple[tuple[str, str], ...]
     once: tuple[tuple[str, str], ...]
     statics: tuple[tuple[str, str], ...]
     pieces: tuple[tuple[str, tuple[str, ...]], ...]
@@ -124,7 +125,13 @@ class StreamTask:
         return payload_row(DONE if ended else STOPPED, site, b"")
 
 
-def read_units(fragment: StreamFragment, site: int, engine: Native, most: int | None = None) -> bool:
+Foresight = Callable[[dict[str, pa.Table], int], None]
+"""Called with the results of a batch's other stages, and its end, before the rows that wait are decided: may write newer ranges."""
+
+
+def read_units(
+    fragment: StreamFragment, site: int, engine: Native, most: int | None = None, foresee: Foresight | None = None
+) -> bool:
     """Read units from where the log ends, up to `most` batches; whether all are read."""
     log = ResultLog(Path(fragment.directory))
     engine.configure(fragment.settings)
@@ -136,7 +143,7 @@ def read_units(fragment: StreamFragment, site: int, engine: Native, most: int | 
             try:
                 if not past:
                     engine.load(fragment.statics)
-                batch = _read(fragment, site, start, end, engine)
+                batch = _read(fragment, site, start, end, engine, foresee)
             except duckdb.InterruptException:
                 return False
             log.write(batch)
@@ -145,13 +152,17 @@ def read_units(fragment: StreamFragment, site: int, engine: Native, most: int | 
     return start >= fragment.units
 
 
-def _read(fragment: StreamFragment, site: int, start: int, end: int, engine: Native) -> Batch:
+def _read(fragment: StreamFragment, site: int, start: int, end: int, engine: Native, foresee: Foresight | None) -> Batch:
     began = time.perf_counter()
     pieces = {name: " UNION ALL ".join(queries[start:end]) for name, queries in fragment.pieces}
     tables = {name: engine.run(_over(sql, pieces), (), {}) for name, sql in fragment.stages}
     if start == 0 and fragment.once:
         tables |= {name: engine.run(sql, (), {}) for name, sql in fragment.once}
-    return replace(Batch(site, start, end, 0.0, 0, tables), seconds=time.perf_counter() - began)
+    if foresee is not None:
+        foresee(tables, end)
+    version, ranges = ResultLog(Path(fragment.directory)).read_ranges()
+    tables |= {name: engine.run(_over(sql, pieces), (), ranges) for name, sql in fragment.waiting}
+    return replace(Batch(site, start, end, 0.0, version, tables), seconds=time.perf_counter() - began)
 
 
 def _over(sql: str, pieces: dict[str, str]) -> str:

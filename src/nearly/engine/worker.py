@@ -138,6 +138,12 @@ class Native:
         cursor.close()
         self._appended.add(name)
 
+    def forget(self) -> None:
+        """Drop the tables that rows were appended to."""
+        for name in self._appended:
+            self.connection.execute(f'DROP TABLE "{name}"')
+        self._appended.clear()
+
     def interrupt(self) -> None:
         """Stop what runs; it ends with an InterruptException."""
         self.connection.interrupt()

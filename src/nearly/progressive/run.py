@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from nearly.answer import Answer
 from nearly.engine.exact import Engine, Prepared
 from nearly.engine.kernel import finished
@@ -24,6 +26,7 @@ from nearly.errors import EngineError, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Query, Scan
 from nearly.progressive.evaluation import Evaluation
+from nearly.progressive.ranges import SLACK, VariationRanges
 from nearly.progressive.reading import Reading
 from nearly.rewrite.order_joins import order_joins
 from nearly.rewrite.stream import Cut, stream
@@ -39,6 +42,7 @@ class Request:
     seed: int = 0
     streamed: frozenset[str] | None = None
     pace: Pace = field(default_factory=Pace)
+    slack: float = SLACK
 
 
 @dataclass(slots=True)
@@ -116,19 +120,32 @@ class Run:
         known = [log.end(site) for site in range(len(job.fragments))]
         state = State(cut.stages, self.engine.native.settings)
         evaluation = Evaluation(query, cut, state, self.request.confidence)
-        progress = Progress(units)
-        job.start()
-        for batch in self._batches(job):
-            state.add(batch.tables)
-            progress.add(batch, job.positions(batch))
-            if job.complete or not progress.heard_from(len(job.fragments)) or batch.end < known[batch.site]:
-                continue
-            progress.looks += 1
-            facts = progress.facts(state) | {"seconds": time.perf_counter() - started}
-            self.last = evaluation.answer(Reading.of(units, progress.positions), progress.looks, facts)
-            yield self.last
-        if self._ended:
-            return
+        progress = Progress(units, VariationRanges(cut, state, self.request.slack))
+        self._publish(log, progress)
+
+        def foresee(tables: dict[str, pa.Table], end: int) -> None:
+            progress.ranges.foresee(tables, Reading.of(units, range(end)))
+            self._publish(log, progress)
+
+        job.start(foresee if progress.ranges.stages else None)
+        while True:
+            for batch in self._batches(job):
+                state.add(batch.tables)
+                progress.add(batch, job.positions(batch))
+                if job.complete or not progress.new(len(job.fragments)) or batch.end < known[batch.site]:
+                    continue
+                reading = Reading.of(units, progress.positions)
+                progress.checked = len(progress.positions)
+                if not self._decisions_hold(job, state, progress, reading):
+                    break
+                progress.looks += 1
+                facts = progress.facts(state) | {"seconds": time.perf_counter() - started}
+                self.last = evaluation.answer(reading, progress.looks, facts)
+                yield self.last
+            if self._ended:
+                return
+            if job.complete and self._exact_values_hold(job, state, progress):
+                break
         if not cut.mergeable:
             yield self._exact()
             return
@@ -136,6 +153,42 @@ class Run:
         facts = progress.facts(state) | {"seconds": time.perf_counter() - started}
         self.last = Answer.exactly(table, "native", self.request.confidence, facts)
         yield self.last
+
+    def _publish(self, log: ResultLog, progress: Progress) -> None:
+        if progress.ranges.stages:
+            log.write_ranges(progress.ranges.version, progress.ranges.tables())
+
+    def _decisions_hold(self, job: StreamJob, state: State, progress: Progress, reading: Reading) -> bool:
+        """Check the variation ranges, and renew them; when one broke, go back to before it was used."""
+        ranges = progress.ranges
+        if not ranges.stages or ranges.hopeless:
+            return True
+        before = ranges.version
+        valid = ranges.valid(reading)
+        if valid < before:
+            self._recover(job, state, progress, valid)
+            return False
+        self._publish(job.log, progress)
+        progress.recomputed += ranges.undecided()
+        ranges.fold()
+        return True
+
+    def _exact_values_hold(self, job: StreamJob, state: State, progress: Progress) -> bool:
+        """Decisions were right if the exact values lie in the ranges; if not, everything is read again without ranges."""
+        ranges = progress.ranges
+        if not ranges.stages or ranges.hopeless or ranges.holds_exactly():
+            return True
+        ranges.give_up()
+        self._recover(job, state, progress, 0)
+        return False
+
+    def _recover(self, job: StreamJob, state: State, progress: Progress, valid: int) -> None:
+        progress.recoveries += 1
+        progress.reread += job.rewind(valid)
+        progress.begin_again()
+        state.clear()
+        self._publish(job.log, progress)
+        job.start()
 
     def _batches(self, job: StreamJob) -> Iterator[Batch]:
         """The job's batches; while the run is paused there are none."""
@@ -166,13 +219,18 @@ class Run:
 
 @dataclass(slots=True)
 class Progress:
-    """Which units were read, by whom, and how often the user looked."""
+    """Which units were read, by whom, how often the user looked, and what undecided rows cost."""
 
     units: Units
+    ranges: VariationRanges
     positions: set[int] = field(default_factory=set)
     sites: set[int] = field(default_factory=set)
     looks: int = 0
     batches: int = 0
+    checked: int = 0
+    recomputed: int = 0
+    recoveries: int = 0
+    reread: int = 0
     last_batch: Batch | None = None
 
     def add(self, batch: Batch, positions: list[int]) -> None:
@@ -181,17 +239,30 @@ class Progress:
         self.batches += 1
         self.last_batch = batch
 
-    def heard_from(self, sites: int) -> bool:
-        """Whether every site has handed in something: a sample without the share of one would be lopsided."""
-        return len(self.sites) == sites
+    def new(self, sites: int) -> bool:
+        """Whether there is more than was checked before, from every site: a sample without the share of one would be lopsided.
+
+        After a recovery the ranges come from more units than are read again at first, and hold only from there on.
+        """
+        return len(self.sites) == sites and len(self.positions) > self.checked
+
+    def begin_again(self) -> None:
+        """Forget what was read, not how far it was."""
+        self.positions.clear()
+        self.sites.clear()
 
     def facts(self, state: State) -> dict[str, Any]:
         """What an answer tells about how it came about."""
-        return {
+        last = self.last_batch
+        facts: dict[str, Any] = {
             "batches": self.batches, "units": len(self.positions), "of_units": len(self.units.order), "state_rows": state.rows,
-            "state_bytes": state.bytes, "batch_seconds": self.last_batch.seconds if self.last_batch else 0.0,
-            "batch_units": self.last_batch.end - self.last_batch.start if self.last_batch else 0,
+            "state_bytes": state.bytes, "batch_seconds": last.seconds if last else 0.0,
+            "batch_units": last.end - last.start if last else 0, "rows_read": Reading.of(self.units, self.positions).rows,
         }  # fmt: skip
+        if self.ranges.stages:
+            facts |= {"kept": self.ranges.undecided(), "recomputed": self.recomputed, "recoveries": self.recoveries,
+                      "units_read_again": self.reread}  # fmt: skip
+        return facts
 
 
 def query_directory(engine: Engine, id_: str) -> Path:

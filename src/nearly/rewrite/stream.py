@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from nearly.errors import Unsupported
-from nearly.plan.expressions import AggregateCall, Column, Expression, WindowCall, columns_of
+from nearly.plan.expressions import TRUE, AggregateCall, Call, Column, Expression, WindowCall, columns_of
 from nearly.plan.nodes import (
     Aggregate,
     Field,
@@ -35,9 +35,10 @@ from nearly.plan.nodes import (
 from nearly.plan.properties import equated
 from nearly.plan.schema import FindTable
 from nearly.plan.scope import FreshNames
-from nearly.plan.types import INT
+from nearly.plan.types import BOOLEAN, INT
+from nearly.rewrite.decide import Decision, decided_parts, decision
 from nearly.rewrite.prune import prune
-from nearly.rewrite.split_aggregate import split_aggregate
+from nearly.rewrite.split_aggregate import Split, split_aggregate
 from nearly.rewrite.split_distinct import split_distinct
 
 STATIC, UNITS, DRIVER = "static", "units", "driver"
@@ -62,6 +63,16 @@ class Gathered:
     unit: str | None
     keys: tuple[str, ...] = ()
     partial: bool = False
+    waiting: Waiting | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Rows of a stage may wait for a decision: `columns` are what it is made on, and `mark` tells whether it is made."""
+
+    decision: Decision
+    columns: tuple[str, ...]
+    mark: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,14 +280,38 @@ class _Streamer:
         )
         if split is None:
             return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)
-        waiting = _reads_of(child.pending) & child.plan.names
-        used = tuple(column for column in child.plan.columns if column.name in waiting)
+        read = _reads_of(child.pending) & child.plan.names
         made = {key.name for key in split.partial.keys}
-        extra = tuple(output for output in _passed(used) if output.name not in made)
-        parts = self._by_unit(replace(split.partial, keys=(*split.partial.keys, *extra)), child)
-        keys = tuple(key.name for key in parts.keys if child.unit is None or key.name != child.unit.name)
-        rows = self._gather(parts, child.unit, keys, partial=True)
-        return At(split.merged(apply(child.pending, rows)), DRIVER, child.scans)
+        extra = tuple(output for output in _passed(child.plan.columns) if output.name in read and output.name not in made)
+        parts = self._by_unit(split.partial, child)
+        decision_ = self._decision(child)
+        if decision_ is None:
+            grouped = replace(parts, keys=(*parts.keys, *extra))
+            rows: Plan = self._gather(grouped, child.unit, _names_but(grouped.keys, child.unit), partial=True)
+            return At(split.merged(apply(child.pending, rows)), DRIVER, child.scans)
+        mark = Output(self.fresh("decided"), TRUE)
+        grouped = decided_parts(parts, extra, mark, decision_)
+        waiting = Waiting(decision_, tuple(output.name for output in extra), mark.name)
+        gathered = self._gather(grouped, child.unit, _names_but(grouped.keys, child.unit), partial=True, waiting=waiting)
+        return At(split.merged(self._decided_and_not(gathered, waiting, child, split)), DRIVER, child.scans)
+
+    def _decision(self, child: At) -> Decision | None:
+        """What the rows wait for, when it is one lookup and comparisons with what it finds."""
+        match child.pending:
+            case (Lookup() as lookup, *steps) if all(isinstance(step, Test) for step in steps):
+                tests = tuple(step.predicate for step in steps if isinstance(step, Test))
+                name = f"ranges_{len(self.stages) + 1}"
+                return decision(name, lookup.kind, child.plan, lookup.right, lookup.condition, tests)
+        return None
+
+    def _decided_and_not(self, rows: Input, waiting: Waiting, child: At, split: Split) -> Plan:
+        """Rows surely in as they are, and those of the others that pass the test now."""
+        mark = Column(BOOLEAN, waiting.mark)
+        names = {*(key.name for key in split.keys), *(each.name for each in split.partial.aggregates)}
+        columns = tuple(column for column in rows.given if column.name in names or (child.unit and column.name == child.unit.name))
+        surely = Project(Filter(rows, mark), _passed(columns))
+        perhaps = Project(apply(child.pending, Filter(rows, Call(BOOLEAN, "not", (mark,)))), _passed(columns))
+        return SetOperation(surely, perhaps, "union", True, columns)
 
     def _by_unit(self, plan: Aggregate, child: At) -> Aggregate:
         """The aggregate with the unit's group as one more key."""
@@ -352,10 +387,12 @@ class _Streamer:
                 return self._gather(at.plan, None, ())
         return apply(at.pending, self._gather(at.plan, at.unit, ()))
 
-    def _gather(self, plan: Plan, unit: Column | None, keys: tuple[str, ...], partial: bool = False) -> Input:
+    def _gather(
+        self, plan: Plan, unit: Column | None, keys: tuple[str, ...], partial: bool = False, waiting: Waiting | None = None
+    ) -> Input:
         if plan not in self.stages:
             name = f"stage_{len(self.stages) + 1}"
-            self.stages[plan] = Gathered(name, plan, unit is not None, unit.name if unit else None, keys, partial)
+            self.stages[plan] = Gathered(name, plan, unit is not None, unit.name if unit else None, keys, partial, waiting)
         return Input(self.stages[plan].name, plan.columns)
 
 
@@ -454,8 +491,20 @@ def _pruned(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Plan, tuple[Gathe
         columns = tuple(column for column in stage.plan.columns if column.name in names)
         kept.append(replace(stage, plan=prune(_selected(stage.plan, columns))))
     by_name = {stage.name: stage for stage in kept}
-    tail = tail.transform(lambda node: Input(node.source, by_name[node.source].plan.columns) if isinstance(node, Input) else node)
-    return tail, tuple(kept)
+
+    def renewed(plan: Plan) -> Plan:
+        return plan.transform(
+            lambda node: Input(node.source, by_name[node.source].plan.columns) if isinstance(node, Input) else node
+        )
+
+    finished = []
+    for stage in kept:
+        waiting = stage.waiting
+        if waiting is not None:
+            found = renewed(prune(waiting.decision.values).children[0])
+            waiting = replace(waiting, decision=replace(waiting.decision, found=found))
+        finished.append(replace(stage, waiting=waiting))
+    return renewed(tail), tuple(finished)
 
 
 def _weighed(plan: Plan, stage: str, inside: bool) -> bool:
@@ -488,6 +537,10 @@ def _selected(plan: Plan, columns: tuple[Column, ...]) -> Plan:
 
 def _passed(columns: tuple[Column, ...]) -> tuple[Output, ...]:
     return tuple(Output(column.name, column) for column in columns)
+
+
+def _names_but(keys: tuple[Output, ...], unit: Column | None) -> tuple[str, ...]:
+    return tuple(key.name for key in keys if unit is None or key.name != unit.name)
 
 
 def _is_passed(output: Output) -> bool:

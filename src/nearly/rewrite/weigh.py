@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from nearly.errors import Unsupported
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall, columns_of
@@ -216,6 +217,8 @@ class _Weigher:
 
     def set_operation(self, plan: SetOperation) -> Weighted:
         left, right = self.visit(plan.left), self.visit(plan.right)
+        if left.unit is not None and right.unit is not None and plan.kind == "union" and plan.every:
+            return self._united(plan, left, right)
         if left.replicate is not None or right.replicate is not None or left.weight or right.weight:
             raise Unsupported(f"{plan.kind} of estimates")
         places = [
@@ -230,6 +233,24 @@ class _Weigher:
         }  # fmt: skip
         united = SetOperation(sides[0], sides[1], plan.kind, plan.every, given)
         return Weighted(united, None, None, None, None, frozenset(evolving), frozenset(given[place].name for place in places))
+
+    def _united(self, plan: SetOperation, left: Weighted, right: Weighted) -> Weighted:
+        """All rows of both sides, with their replicate, weight and unit."""
+        carried = [Output(self.fresh("carried"), output.expression) for output in left.carried]
+        sides = []
+        for side, old in ((left, plan.left), (right, plan.right)):
+            if side.evolving & old.names or len(side.carried) != len(carried):
+                raise Unsupported("a union of estimates with rows")
+            columns = tuple(Output(column.name, column) for column in old.columns)
+            extra = tuple(Output(self.fresh("side"), output.expression) for output in side.carried)
+            sides.append(Project(side.plan, (*columns, *extra)))
+        united = SetOperation(sides[0], sides[1], "union", True, (*plan.given, *(output.column for output in carried)))
+        renamed = {old.name: new.column for old, new in zip(left.carried, carried, strict=True)}
+
+        def after(column: Expression | None) -> Any:
+            return renamed.get(column.name, column) if isinstance(column, Column) else column
+
+        return Weighted(united, after(left.replicate), after(left.weight), after(left.unit), after(left.seen))
 
     def sort(self, plan: Sort) -> Weighted:
         child = self.visit(plan.child)
