@@ -187,7 +187,7 @@ class _Weigher:
             weight = left.weight or right.weight
         if weight is not None and not isinstance(weight, Column | Literal):
             raise Unsupported("two streamed tables meet only at the driver")
-        seen = left.seen or right.seen
+        seen = None if rows.unit is not None else left.seen or right.seen
         evolving = left.evolving | right.evolving
         return Weighted(joined, left.replicate or right.replicate, weight, rows.unit, seen, evolving, doubles)
 
