@@ -1,0 +1,1 @@
+"""What can be said about an answer before everything is read: estimates, confidence intervals, certain bounds."""

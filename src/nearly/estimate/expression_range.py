@@ -1,0 +1,230 @@
+"""Between which values an expression lies on the rows of a block, from the ranges of its columns: interval arithmetic.
+
+Law: on every row of the box the expression is null or lies in `range_of(expression, box)`, in Spark's order, which puts NaN on top.
+
+Ends are exact fractions. Rounding to a type is monotone, so an operator's result lies between its rounded exact ends. A fraction
+may be infinite or NaN where an end is unknown; then the upper end of everything computed from it is unknown.
+
+Reference: Moore 1966, Interval Analysis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal as Number
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nearly.plan.expressions import Call, Cast, Column, Expression, Literal
+from nearly.plan.types import FLOAT, FRACTIONS, INTEGERS, DataType, Decimal, is_numeric
+
+
+class Known(NamedTuple):
+    """What is known of a column in a block: the ends of its values and how many are null; None is unknown.
+
+    A column of fractions that may hold NaN has no `high`.
+    """
+
+    low: Any
+    high: Any
+    nulls: int | None
+
+
+class Box(NamedTuple):
+    """A block that was not read: its number of rows and what is known of its columns."""
+
+    rows: int
+    columns: Mapping[str, Known]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Values from `low` to `high`, None for an unknown end; `nullable` tells whether a value may be null."""
+
+    low: Any = None
+    high: Any = None
+    nullable: bool = True
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends are known."""
+        return self.low is not None and self.high is not None
+
+
+UNKNOWN = Range()
+
+
+def range_of(expression: Expression, box: Box) -> Range:
+    """The range of an expression over the rows of a box; numbers come as fractions, anything not understood as unknown."""
+    match expression:
+        case Column():
+            return _of_column(expression, box)
+        case Literal():
+            value = exact(expression.value)
+            return Range(value, value, expression.value is None)
+        case Cast():
+            return _of_cast(expression, range_of(expression.operand, box))
+        case Call() if expression.function in _OPERATORS:
+            return _OPERATORS[expression.function](expression, [range_of(each, box) for each in expression.arguments])
+    return UNKNOWN
+
+
+def exact(value: Any) -> Any:
+    """A finite number as a fraction, other values as they are; infinity and NaN are unknown.
+
+    >>> exact(Number("0.10")), exact(float("inf")), exact("a")
+    (Fraction(1, 10), None, 'a')
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | Number | np.integer | np.floating):
+        return value
+    if not math.isfinite(value):
+        return None
+    return Fraction(int(value) if isinstance(value, np.integer) else value if isinstance(value, int | Number) else float(value))
+
+
+def rounded(value: Fraction | None, type_: DataType) -> Fraction | None:
+    """The number as the type holds it: halves away from zero for decimals, nearest for fractions; None beyond the type."""
+    if value is None:
+        return None
+    if isinstance(type_, Decimal):
+        unit = 10**type_.scale
+        whole = math.floor(abs(value) * unit + Fraction(1, 2))
+        return Fraction(whole if value >= 0 else -whole, unit)
+    if type_ in FRACTIONS:
+        return _rounded_fraction(value, type_)
+    return value
+
+
+def _rounded_fraction(value: Fraction, type_: DataType) -> Fraction | None:
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return None
+    if type_ == FLOAT:
+        with np.errstate(over="ignore"):
+            nearest = float(np.float32(nearest))
+    return Fraction(nearest) if math.isfinite(nearest) else None
+
+
+def _of_column(column: Column, box: Box) -> Range:
+    if column.name not in box.columns:
+        return UNKNOWN
+    low, high, nulls = box.columns[column.name]
+    return Range(exact(low), exact(high), nulls is None or nulls > 0)
+
+
+def _of_cast(cast: Cast, operand: Range) -> Range:
+    if not (is_numeric(cast.type) and is_numeric(cast.operand.type)):
+        return UNKNOWN
+    low, high = operand.low, operand.high
+    if cast.type in INTEGERS:
+        low, high = (None if end is None else Fraction(math.trunc(end)) for end in (low, high))
+    return _typed(cast, low, high, [operand], nullable=operand.nullable or cast.safe)
+
+
+def _typed(expression: Expression, low: Fraction | None, high: Fraction | None, operands: Iterable[Range], nullable: bool) -> Range:
+    """The ends as the expression's type holds them; a fraction computed from something unbounded may be NaN."""
+    if not is_numeric(expression.type):
+        return UNKNOWN
+    if expression.type in FRACTIONS and not all(each.bounded for each in operands):
+        high = None
+    return Range(rounded(low, expression.type), rounded(high, expression.type), nullable)
+
+
+def _strict(ends: Callable[..., tuple[Fraction | None, Fraction | None]]) -> Callable[[Call, list[Range]], Range]:
+    """An operator over numbers that is null exactly when an operand is."""
+
+    def apply(call: Call, operands: list[Range]) -> Range:
+        if not all(is_numeric(each.type) for each in call.arguments):
+            return UNKNOWN
+        low, high = ends(*operands)
+        return _typed(call, low, high, operands, any(each.nullable for each in operands))
+
+    return apply
+
+
+def _sum(left: Any, right: Any) -> Any:
+    return None if left is None or right is None else left + right
+
+
+def _minus(value: Any) -> Any:
+    return None if value is None else -value
+
+
+def _plus(left: Range, right: Range) -> tuple[Any, Any]:
+    return _sum(left.low, right.low), _sum(left.high, right.high)
+
+
+def _difference(left: Range, right: Range) -> tuple[Any, Any]:
+    return _sum(left.low, _minus(right.high)), _sum(left.high, _minus(right.low))
+
+
+def _times(left: Range, right: Range) -> tuple[Any, Any]:
+    if not (left.bounded and right.bounded):
+        return None, None
+    corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
+    return min(corners), max(corners)
+
+
+def _negative(operand: Range) -> tuple[Any, Any]:
+    return _minus(operand.high), _minus(operand.low)
+
+
+def _absolute(operand: Range) -> tuple[Any, Any]:
+    if not operand.bounded:
+        return Fraction(0), None
+    ends = abs(operand.low), abs(operand.high)
+    return (Fraction(0) if operand.low <= 0 <= operand.high else min(ends)), max(ends)
+
+
+def _divided(call: Call, operands: list[Range]) -> Range:
+    """Quotients at the corners, when the divisor cannot be 0; decimals are rounded twice, hence one last digit more."""
+    left, right = operands
+    if not (is_numeric(call.type) and left.bounded and right.bounded) or right.low <= 0 <= right.high:
+        return UNKNOWN
+    corners = [a / b for a in (left.low, left.high) for b in (right.low, right.high)]
+    slack = Fraction(1, 10**call.type.scale) if isinstance(call.type, Decimal) else Fraction(0)
+    return _typed(call, min(corners) - slack, max(corners) + slack, operands, left.nullable or right.nullable)
+
+
+def _of_case(call: Call, operands: list[Range]) -> Range:
+    """Any branch may be taken, so the range holds them all; a branch that is always null adds only null."""
+    return union(_present(call.arguments[place], operands[place]) for place in (*range(1, len(operands), 2), len(operands) - 1))
+
+
+def _of_coalesce(call: Call, operands: list[Range]) -> Range:
+    """As CASE, but null only when every argument may be."""
+    found = union(_present(argument, each) for argument, each in zip(call.arguments, operands, strict=True))
+    return Range(found.low, found.high, all(each.nullable for each in operands))
+
+
+def _present(argument: Expression, found: Range) -> Range | None:
+    return None if isinstance(argument, Literal) and argument.value is None else found
+
+
+def union(ranges: Iterable[Range | None]) -> Range:
+    """The smallest range around all; None stands for nothing but null."""
+    found = list(ranges)
+    filled = [each for each in found if each is not None]
+    nullable = len(filled) < len(found) or any(each.nullable for each in filled)
+    if not filled:
+        return Range(nullable=nullable)
+    low = None if any(each.low is None for each in filled) else min(each.low for each in filled)
+    high = None if any(each.high is None for each in filled) else max(each.high for each in filled)
+    return Range(low, high, nullable)
+
+
+_OPERATORS: dict[str, Callable[[Call, list[Range]], Range]] = {
+    "+": _strict(_plus),
+    "-": _strict(_difference),
+    "*": _strict(_times),
+    "/": _divided,
+    "neg": _strict(_negative),
+    "abs": _strict(_absolute),
+    "case": _of_case,
+    "coalesce": _of_coalesce,
+}

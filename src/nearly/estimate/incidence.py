@@ -1,0 +1,145 @@
+"""How keys will grow: in how many groups of rows a key occurs tells how many more rows, and how many more keys, are to come.
+
+A table is seen as M groups of rows of which m were read. A key occurs in K of the M and was seen in k of the m. Its rows grow by
+K / k, so what is needed is the distribution of K given k. Keys that occur in few groups are modelled: each occurs in a group with a
+probability of its own from a beta distribution (alpha, beta), k is observed only when it is not 0, and
+
+    P(k) ~ C(m, k) B(alpha + k, beta + m - k),   1 <= k <= m / 2,     K - k ~ BetaBinomial(M - m; alpha + k, beta + m - k).
+
+alpha > -1 suffices since k = 0 is never observed. One family then holds keys of one row each (alpha -> -1: nothing grows), power
+laws (-1 < alpha < 0) and equally frequent keys (alpha -> infinity). Keys seen in more than half of the groups need no model: they
+grow by M / m, as everything does when no key was seen just once.
+
+References: Skellam 1948 (beta-binomial); Efron and Thisted 1976 (unseen keys); Chao, Ma and Yang 1993 (rare keys apart from
+frequent ones). The model replaces the shared power t^w of WAKE (Deep OLA), which must hold for all keys at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln, gammaln, logsumexp
+
+from nearly.errors import SchemaError
+
+Floats = NDArray[np.float64]
+
+_LOWEST, _HIGHEST = np.array([-8.0, -3.0]), np.array([10.0, 14.0])
+"""Where log(alpha + 1) and log(beta) are searched."""
+_ZOOMS, _POINTS = 8, 25
+_EXACT_TERMS = 2048
+"""Expectations over K sum the first terms one by one; later ones are taken at geometric steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incidence:
+    """A fitted model: `seen` keys in `m` of `M` groups, `estimated` keys in all, incidence of rare keys ~ Beta(alpha, beta)."""
+
+    m: int
+    M: float
+    alpha: float
+    beta: float
+    seen: float
+    estimated: float
+    factors: Floats = field(repr=False, compare=False)
+
+    def scale(self, k: ArrayLike) -> Floats:
+        """By how much the rows and sums of a key seen in `k` groups grow until all is read.
+
+        scale(k) = 1 / (k E[1/K | k]), the harmonic mean of K / k: it keeps relative errors small, and makes the weights add up to
+        the number of keys.
+        """
+        groups = np.asarray(k)
+        if np.any((groups < 1) | (groups > self.m)):
+            raise SchemaError(f"a seen key is in 1 to {self.m} groups")
+        return np.asarray(self.factors[groups.astype(int) - 1], dtype=float)
+
+    def weight(self, k: ArrayLike) -> Floats:
+        """How many keys of the whole table a key seen in `k` groups stands for.
+
+        Law: weight(k) * scale(k) = M / m, so sums of scaled aggregates over weighted keys are unbiased totals of the table.
+        """
+        return (self.M / self.m) / self.scale(k)
+
+
+def fit(frequencies: ArrayLike, share_read: float) -> Incidence:
+    """The model by maximum likelihood for `frequencies[k - 1]` keys seen in exactly k of m groups, k = 1..m.
+
+    `share_read` is the share of rows read, so that M = m / share_read.
+
+    >>> [round(float(fit([100, 0, 0, 0], 0.25).scale(1)), 2), round(float(fit([0, 0, 0, 9], 0.25).scale(4)), 2)]
+    [1.0, 4.0]
+    >>> round(fit([100, 0, 0, 0], 0.25).estimated)
+    400
+    """
+    counts = np.asarray(frequencies, dtype=float)
+    if counts.ndim != 1 or not len(counts) or np.any(counts < 0) or not np.all(np.isfinite(counts)):
+        raise SchemaError("frequencies must be counts: how many keys were seen in 1, 2, ... groups")
+    if not 0 < share_read <= 1:
+        raise SchemaError(f"the share read must lie in (0, 1], not {share_read}")
+    groups = len(counts)
+    population = groups / share_read
+    if counts[0] == 0 or share_read == 1:
+        factors = np.full(groups, population / groups)
+        return Incidence(groups, population, np.inf, np.inf, counts.sum(), counts.sum(), factors)
+    place = most_likely(counts, groups)
+    factors = growth_factors(place, groups, population)
+    estimated = float((counts * (population / groups) / factors).sum())
+    return Incidence(groups, population, np.exp(place[0]) - 1, np.exp(place[1]), counts.sum(), estimated, factors)
+
+
+def rare_limit(groups: int) -> int:
+    """Keys seen in at most so many of the groups are rare and follow the model."""
+    return max(min(2, groups), groups // 2)
+
+
+def log_likelihoods(groups: int, places: Floats) -> Floats:
+    """log P(k) for rare k (rows) at places (log(alpha + 1), log(beta)) of shape ... x 2."""
+    k = np.arange(1, rare_limit(groups) + 1).reshape(-1, *[1] * (places.ndim - 1))
+    alpha, beta = np.exp(places[..., 0]) - 1, np.exp(places[..., 1])
+    chances = gammaln(groups + 1) - gammaln(k + 1) - gammaln(groups - k + 1) + gammaln(alpha + k) + gammaln(beta + groups - k)
+    return np.asarray(chances - logsumexp(chances, axis=0), dtype=float)
+
+
+def most_likely(counts: Floats, groups: int) -> Floats:
+    """The place of greatest likelihood, by a grid that zooms in: the surface is smooth but may be flat towards its edges."""
+    rare = counts[: rare_limit(groups)]
+    low, high = _LOWEST, _HIGHEST
+    for _ in range(_ZOOMS):
+        first, second = (np.linspace(low[axis], high[axis], _POINTS) for axis in (0, 1))
+        places = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
+        best = places[np.argmax(rare @ log_likelihoods(groups, places))]
+        reach = (high - low) / 6
+        low, high = np.clip(best - reach, _LOWEST, _HIGHEST), np.clip(best + reach, _LOWEST, _HIGHEST)
+    return np.asarray(best, dtype=float)
+
+
+def growth_factors(place: Floats, groups: int, population: float) -> Floats:
+    """scale(k) for k = 1..m; a key seen in more groups never has the smaller total."""
+    alpha, beta = np.exp(place[0]) - 1, np.exp(place[1])
+    k = np.arange(1, groups + 1)
+    rare = k[: rare_limit(groups)]
+    totals = k * (population / groups)
+    totals[: len(rare)] = 1 / _expected_reciprocal(alpha, beta, rare, groups, round(population - groups))
+    return np.maximum.accumulate(totals) / k
+
+
+def _expected_reciprocal(alpha: float, beta: float, k: NDArray[np.int64], groups: int, further: int) -> Floats:
+    """E[1 / (k + X)] for X ~ BetaBinomial(further; alpha + k, beta + m - k), for each k."""
+    x, width = _terms(further)
+    first, second = (alpha + k)[:, None], (beta + groups - k)[:, None]
+    chances = gammaln(further + 1) - gammaln(x + 1) - gammaln(further - x + 1)
+    chances = np.exp(chances + betaln(first + x, second + further - x) - betaln(first, second)) * width
+    return np.asarray((chances / (k[:, None] + x)).sum(axis=1) / chances.sum(axis=1), dtype=float)
+
+
+def _terms(last: int) -> tuple[Floats, Floats]:
+    """Values of X from 0 to `last` and how many values each of them stands for."""
+    if last <= _EXACT_TERMS:
+        x = np.arange(last + 1.0)
+    else:
+        x = np.unique(np.concatenate([np.arange(_EXACT_TERMS), np.geomspace(_EXACT_TERMS, last, 512).round()]))
+    edges = np.concatenate([[-0.5], (x[1:] + x[:-1]) / 2, [last + 0.5]])
+    return x, np.diff(edges)

@@ -1,0 +1,197 @@
+"""Bounds that hold for sure: what the unread blocks can still do to COUNT, SUM, AVG, MIN and MAX.
+
+A block's footer tells its rows and the ends of its columns. From these the argument of an aggregate lies in a range, and the
+predicate is sure to hold, sure to fail or open on each block, so between `fewest` and `most` of its rows count. Law: the final
+value of the aggregate lies in `bounds(...)`, whatever the unread rows are; sums of doubles up to the rounding of n additions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from decimal import Decimal as Number
+from fractions import Fraction
+from typing import Any
+
+from nearly.errors import Unsupported
+from nearly.estimate.expression_range import Box, Range, exact, range_of
+from nearly.estimate.verdict import verdict
+from nearly.plan.expressions import Column, Expression
+from nearly.plan.functions.aggregates import average_type
+from nearly.plan.types import DOUBLE, FRACTIONS, INTEGERS, DataType, Decimal
+
+FUNCTIONS = ("count", "sum", "avg", "min", "max")
+_EPSILON = Fraction(1, 2**52)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The aggregate over what was read: rows counted, their sum, their least and greatest value (None: nothing counted)."""
+
+    count: int = 0
+    total: Any = 0
+    least: Any = None
+    greatest: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An unread block as an aggregate sees it: between `fewest` and `most` values that lie in [low, high]."""
+
+    fewest: int
+    most: int
+    low: Any
+    high: Any
+
+
+def unread_bounds(
+    function: str, argument: Expression | None, boxes: Iterable[Box], where: Expression | None = None, *, grouped: bool = False
+) -> Range:
+    """The range of an aggregate over the unread boxes alone; `argument` is None for `count(*)`.
+
+    `grouped` says that a row may also belong to another group than the one asked for.
+    """
+    return bounds(function, argument, boxes, where, grouped=grouped)
+
+
+def bounds(
+    function: str,
+    argument: Expression | None,
+    boxes: Iterable[Box],
+    where: Expression | None = None,
+    *,
+    read: Read | None = None,
+    grouped: bool = False,
+) -> Range:
+    """The range in which the aggregate over read and unread rows together will end.
+
+    An end is None where nothing is known. Only rows for which `where` is true count.
+    """
+    if function not in FUNCTIONS:
+        raise Unsupported(f"no certain bounds for {function!r}; they exist for {', '.join(FUNCTIONS)}")
+    if argument is None and function != "count":
+        raise Unsupported(f"{function!r} needs an argument to be bounded")
+    parts = [part for box in boxes if (part := _part(argument, where, box, grouped)).most]
+    done = read or Read()
+    match function:
+        case "count":
+            return Range(done.count + sum(each.fewest for each in parts), done.count + sum(each.most for each in parts), False)
+        case "sum":
+            return _sum(parts, done, _type_of(argument))
+        case "avg":
+            return _average(parts, done, _type_of(argument))
+        case "min":
+            return _least(parts, done, _type_of(argument))
+    return _greatest(parts, done, _type_of(argument))
+
+
+def _type_of(argument: Expression | None) -> DataType:
+    return DOUBLE if argument is None else argument.type
+
+
+def _part(argument: Expression | None, where: Expression | None, box: Box, grouped: bool) -> Part:
+    rows, columns = box
+    held = verdict(where, Box(rows, columns))
+    found = Range(nullable=False) if argument is None else range_of(argument, Box(rows, columns))
+    most = rows if held.true else 0
+    fewest = rows if held.certain and not grouped else 0
+    if isinstance(argument, Column) and argument.name in columns and (nulls := columns[argument.name][2]) is not None:
+        return Part(max(fewest - nulls, 0), min(most, rows - nulls), found.low, found.high)
+    return Part(0 if found.nullable else fewest, most, found.low, found.high)
+
+
+def _sum(parts: Sequence[Part], read: Read, type_: DataType) -> Range:
+    if not read.count and not parts:
+        return Range()
+    low, high = (_total([_extreme_sum(each, sign) for each in parts], read) for sign in (-1, 1))
+    return _rounded_outward(low, high, parts, read, type_)
+
+
+def _total(sums: Sequence[Fraction | None], read: Read) -> Fraction | None:
+    total: Fraction | None = exact(0 if read.total is None else read.total)
+    for each in sums:
+        if total is None or each is None:
+            return None
+        total += each
+    return total
+
+
+def _rounded_outward(low: Fraction | None, high: Fraction | None, parts: Sequence[Part], read: Read, type_: DataType) -> Range:
+    """Both ends in the result's type; those of fractions leave room for the rounding errors of so many additions."""
+    slack = Fraction(0)
+    if type_ in FRACTIONS:
+        reach = max((abs(each) for each in (low, high, exact(read.total)) if each is not None), default=Fraction(0))
+        slack = reach * (read.count + sum(each.most for each in parts)) * _EPSILON
+    elif isinstance(type_, Decimal):
+        slack = Fraction(1, 10**type_.scale)
+    low, high = (None if low is None else low - slack), (None if high is None else high + slack)
+    nullable = not read.count and not any(each.fewest for each in parts)
+    return Range(_held(low, type_, up=False), _held(high, type_, up=True), nullable)
+
+
+def _extreme_sum(part: Part, sign: int) -> Fraction | None:
+    """The least (sign -1) or greatest (sign 1) sum of the part's values."""
+    end = part.low if sign < 0 else part.high
+    if end is None:
+        return None
+    return Fraction(end * (part.most if end * sign > 0 else part.fewest))
+
+
+def _average(parts: Sequence[Part], read: Read, type_: DataType) -> Range:
+    low, high = (_extreme_average(parts, read, sign) for sign in (-1, 1))
+    return _rounded_outward(low, high, parts, read, average_type(type_))
+
+
+def _extreme_average(parts: Sequence[Part], read: Read, sign: int) -> Fraction | None:
+    """The most extreme average: all rows that must count at their extreme value, then parts in order while they help."""
+    ends = [(each.low if sign < 0 else each.high) for each in parts]
+    start = exact(read.total if read.total is not None else 0)
+    if start is None or any(end is None for end in ends):
+        return None
+    count = read.count + sum(each.fewest for each in parts)
+    total = start + sum((end * each.fewest for end, each in zip(ends, parts, strict=True)), start=Fraction(0))
+    for end, part in sorted(zip(ends, parts, strict=True), key=lambda pair: pair[0] * -sign):
+        if not count or (end - total / count) * sign > 0:
+            count, total = count + part.most - part.fewest, total + end * (part.most - part.fewest)
+    return total / count if count else None
+
+
+def _least(parts: Sequence[Part], read: Read, type_: DataType) -> Range:
+    """MIN: any unread value may be the least; it is at most what was read, and at most the top of a block that must count."""
+    lows = [each.low for each in parts] + ([exact(read.least)] if read.least is not None else [])
+    tops = [each.high for each in parts if each.fewest and each.high is not None]
+    tops += [exact(read.least)] if read.least is not None else []
+    low = None if not lows or None in lows else min(lows)
+    return Range(_held(low, type_, up=False), _held(min(tops, default=None), type_, up=True), not tops)
+
+
+def _greatest(parts: Sequence[Part], read: Read, type_: DataType) -> Range:
+    highs = [each.high for each in parts] + ([exact(read.greatest)] if read.greatest is not None else [])
+    bottoms = [each.low for each in parts if each.fewest and each.low is not None]
+    bottoms += [exact(read.greatest)] if read.greatest is not None else []
+    high = None if not highs or None in highs else max(highs)
+    return Range(_held(max(bottoms, default=None), type_, up=False), _held(high, type_, up=True), not bottoms)
+
+
+def _held(value: Any, type_: DataType, *, up: bool) -> Any:
+    """The end as a value of the result's type, moved outward where it does not fit; dates and strings as they are."""
+    if not isinstance(value, Fraction):
+        return value
+    if type_ in INTEGERS:
+        return int(value)
+    if isinstance(type_, Decimal):
+        rounding = ROUND_CEILING if up else ROUND_FLOOR
+        return Context(prec=80, rounding=rounding).divide(Number(value.numerator), Number(value.denominator))
+    return _outward(value, up)
+
+
+def _outward(value: Fraction, up: bool) -> float | None:
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return None
+    if Fraction(nearest) == value:
+        return nearest
+    return math.nextafter(nearest, math.inf if up else -math.inf)
