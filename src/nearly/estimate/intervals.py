@@ -1,4 +1,4 @@
-"""Confidence intervals from replicates of an answer: Student's t and a correction for skewness on jackknife pseudo-values.
+"""Confidence intervals from replicates of an answer: Student's t, with corrections for skewness, on jackknife pseudo-values.
 
 The rows of a table come in units (blocks), read in random order without replacement. The units read are dealt into groups;
 replicate r is the answer with group r left out and the other rows weighted up. For any statistic the pseudo-values
@@ -11,10 +11,12 @@ w_r = n_r / n the standard error is that of a ratio estimator:
     se^2 = (1 - t) * G / (G - 1) * sum_r w_r^2 (p_r - theta)^2,      t = share of rows read.
 
 Assumptions: units are read in random order; the statistic is smooth in the partial sums; enough groups see the cell. Nothing is
-assumed about rows in a unit, which may be all alike.
+assumed about rows in a unit, which may be all alike. Units may be skewed and heavy-tailed: the interval widens with what the
+pseudo-values show of it, and with few units by what they cannot show.
 
 References: Quenouille 1956; Busing, Meijer, van der Leeden 1999 (groups of unlike sizes); Cochran 1977, ch. 6 (ratio estimator);
-Hall 1992 (skewness); Babu and Singh 1985, Sugden and Smith 1997 (skewness in finite populations).
+Hall 1992 (skewness); Babu and Singh 1985, Sugden and Smith 1997 (skewness in finite populations); Satterthwaite 1946 (degrees of
+freedom).
 """
 
 from __future__ import annotations
@@ -32,10 +34,12 @@ Floats = NDArray[np.float64]
 
 FEWEST_UNITS = 5
 """With fewer units the spread between them says next to nothing."""
-FEWEST_SEEN = 5
+FEWEST_SEEN = 6
 """A cell seen in fewer groups is withheld: most of its spread comes from whether it is seen at all."""
 LARGEST_MISSING = 0.25
 """A cell that more than this share of the replicates lacks is withheld."""
+USUAL_KURTOSIS = 1.0
+"""Excess kurtosis that units are taken to have at least, however tame the few that were read look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,8 @@ def interval(
     (G, or G x C) may differ from cell to cell. `seen_in` is the number of groups in which the cell's key occurs, `units` the number
     of units read when it is more than G.
 
-    With z = theta's distance from the truth in standard errors and its skewness estimated by that of the pseudo-values, Hall's
-    cubic transformation of z is close to Student's t with G - 1 degrees of freedom; the interval inverts it.
+    Each end is the farther one of Student's t and of Hall's transformation, so skewness lengthens the interval on the side where
+    the unread values lie and shortens none. See `_degrees_of_freedom` and `_untransformed`.
 
     >>> found = interval([50.0], [[52.0], [49.0], [50.0], [48.0], [51.0]], 0.1, 0.95)
     >>> bool(found.low[0] < 50 < found.high[0])
@@ -77,9 +81,8 @@ def interval(
     >>> interval([50.0], [[52.0], [49.0], [50.0], [48.0], [51.0]], 1.0, 0.95).error
     array([0.])
     """
-    if not 0 < confidence < 1:
-        raise SchemaError(f"confidence must lie between 0 and 1, not {confidence}; 0.95 is usual")
-    return _at_level(1 - confidence, _Cells.of(theta, replicates, share_read, group_rows), seen_in, units)
+    cells = _Cells.of(theta, replicates, share_read, group_rows, units)
+    return _at_level(_failure(confidence), cells, seen_in)
 
 
 def anytime(
@@ -100,34 +103,47 @@ def anytime(
     """
     if look < 1:
         raise SchemaError(f"looks are counted from 1, not {look}")
+    cells = _Cells.of(theta, replicates, share_read, group_rows, units)
+    return _at_level(_failure(confidence) / (look * (look + 1)), cells, seen_in)
+
+
+def _failure(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise SchemaError(f"confidence must lie between 0 and 1, not {confidence}; 0.95 is usual")
-    cells = _Cells.of(theta, replicates, share_read, group_rows)
-    return _at_level((1 - confidence) / (look * (look + 1)), cells, seen_in, units)
+    return 1 - confidence
 
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Checked input: estimates (C), replicates (G x C), shares read (C), and groups' weights n_r / n (G x C)."""
+    """Checked input: estimates (C), replicates (G x C), shares read (C), groups' weights n_r / n (G x C), units read."""
 
     theta: Floats
     replicates: Floats
     share: Floats
     weights: Floats
+    units: int
 
     @classmethod
-    def of(cls, theta: ArrayLike, replicates: ArrayLike, share_read: ArrayLike, group_rows: ArrayLike | None) -> _Cells:
+    def of(
+        cls, theta: ArrayLike, replicates: ArrayLike, share_read: ArrayLike, group_rows: ArrayLike | None, units: int | None
+    ) -> _Cells:
         estimates, copies = np.asarray(theta, dtype=float), np.asarray(replicates, dtype=float)
         if estimates.ndim != 1 or copies.ndim != 2 or copies.shape[1] != len(estimates):
             raise SchemaError(f"replicates must be groups x cells for {estimates.shape} estimates, not {copies.shape}")
         share = np.broadcast_to(np.asarray(share_read, dtype=float), estimates.shape)
-        if np.any((share < 0) | (share > 1) | np.isnan(share)):
+        if not np.all((share >= 0) & (share <= 1)):
             raise SchemaError("the share read must lie between 0 and 1")
-        return cls(estimates, copies, share, _weights(group_rows, copies.shape))
+        return cls(estimates, copies, share, _weights(group_rows, copies.shape), max(units or 0, len(copies)))
 
     @property
     def groups(self) -> int:
         return len(self.replicates)
+
+    def deviations(self) -> Floats:
+        """w_r (p_r - theta) = (1 - w_r) (theta - theta_r), NaN where the replicate is missing."""
+        with np.errstate(invalid="ignore"):
+            found = (1 - self.weights) * (self.theta - self.replicates)
+        return np.where(np.isfinite(found), found, np.nan)
 
 
 def _weights(group_rows: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
@@ -136,60 +152,75 @@ def _weights(group_rows: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
         return np.full(shape, 1 / max(shape[0], 1))
     rows = np.asarray(group_rows, dtype=float)
     rows = np.broadcast_to(rows[:, None] if rows.ndim == 1 else rows, shape)
-    if np.any(~(rows > 0)):
+    if not np.all(rows > 0):
         raise SchemaError("every group needs at least one row; leave empty groups out")
     return np.asarray(rows / rows.sum(axis=0), dtype=float)
 
 
-def _at_level(failure: float, cells: _Cells, seen_in: ArrayLike | None, units: int | None) -> Interval:
-    usable = _usable(cells, seen_in, cells.groups if units is None else units)
-    error, skewness = _moments(cells)
-    low, high = _bounds(cells, error, skewness, failure)
-    complete = cells.share >= 1
-    low = np.where(complete, cells.theta, np.where(usable, low, np.nan))
-    high = np.where(complete, cells.theta, np.where(usable, high, np.nan))
-    return Interval(low, high, np.where(complete, 0.0, error))
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    """What the deviations show: their standard error, the skewness of the estimate and the degrees of freedom of its error."""
+
+    error: Floats
+    skewness: Floats
+    freedom: Floats
 
 
-def _usable(cells: _Cells, seen_in: ArrayLike | None, units: int) -> NDArray[np.bool_]:
+def _at_level(failure: float, cells: _Cells, seen_in: ArrayLike | None) -> Interval:
+    moments = _moments(cells)
+    quantile = np.asarray(stats.t.ppf(1 - failure / 2, moments.freedom), dtype=float)
+    left = np.maximum(_untransformed(quantile, moments.skewness, cells.share), quantile)
+    right = np.minimum(_untransformed(-quantile, moments.skewness, cells.share), -quantile)
+    complete, usable = cells.share >= 1, _usable(cells, seen_in)
+    low, high = (
+        np.where(complete, cells.theta, np.where(usable, cells.theta - moments.error * side, np.nan)) for side in (left, right)
+    )
+    return Interval(low, high, np.where(complete, 0.0, moments.error))
+
+
+def _usable(cells: _Cells, seen_in: ArrayLike | None) -> NDArray[np.bool_]:
     """Which cells have enough behind them for an interval."""
-    present = np.isfinite(cells.replicates)
-    enough = present.sum(axis=0) >= max(FEWEST_UNITS, (1 - LARGEST_MISSING) * cells.groups)
-    usable = enough & np.isfinite(cells.theta) & (units >= FEWEST_UNITS)
+    present = np.isfinite(cells.replicates).sum(axis=0)
+    usable = (present >= max(FEWEST_UNITS, (1 - LARGEST_MISSING) * cells.groups)) & np.isfinite(cells.theta)
     if seen_in is not None:
         usable &= np.broadcast_to(np.asarray(seen_in), cells.theta.shape) >= FEWEST_SEEN
     return np.asarray(usable, dtype=bool)
 
 
-def _moments(cells: _Cells) -> tuple[Floats, Floats]:
-    """Standard error, and skewness of the estimate if it were one of infinitely many units: gamma / sqrt(G) for equal groups.
+def _moments(cells: _Cells) -> _Moments:
+    """Moments of the deviations; missing replicates count as average ones.
 
-    Missing replicates count as average ones.
+    The skewness of an average of G observations is gamma / sqrt(G), here with the third cumulant free of bias.
     """
-    weights = np.where(np.isfinite(cells.replicates), cells.weights, np.nan)
-    deviations = (1 - weights) * (cells.theta - cells.replicates)
-    present = np.maximum(np.isfinite(deviations).sum(axis=0), 2)
-    scale = cells.groups / present
-    square = np.nansum(deviations**2, axis=0) * scale
-    cube = np.nansum(deviations**3, axis=0) * scale
-    error = np.sqrt((1 - cells.share) * square * present / (present - 1))
+    deviations = cells.deviations()
+    present = np.isfinite(deviations).sum(axis=0)
+    count = np.maximum(present, 3)
+    square, cube, fourth = (np.nansum(deviations**power, axis=0) * cells.groups / count for power in (2, 3, 4))
     with np.errstate(divide="ignore", invalid="ignore"):
-        skewness = np.where(square > 0, cube / square**1.5, 0.0)
-    return error, skewness
+        skewness = np.where(square > 0, cube / square**1.5, 0.0) * count**2 / ((count - 1) * (count - 2))
+        kurtosis = np.where(square > 0, cells.groups * fourth / square**2 - 3, 0.0)
+    informative = (np.abs(deviations) > 1e-12 * np.sqrt(square)).sum(axis=0)
+    error = np.sqrt((1 - cells.share) * square * count / (count - 1))
+    return _Moments(error, skewness, _degrees_of_freedom(cells, kurtosis, informative))
 
 
-def _bounds(cells: _Cells, error: Floats, skewness: Floats, failure: float) -> tuple[Floats, Floats]:
-    quantile = float(stats.t.ppf(1 - failure / 2, max(cells.groups - 1, 1)))
-    left = error * _untransformed(quantile, skewness, cells.share)
-    right = error * _untransformed(-quantile, skewness, cells.share)
-    return cells.theta - left, cells.theta - right
+def _degrees_of_freedom(cells: _Cells, kurtosis: Floats, informative: NDArray[np.int64]) -> Floats:
+    """2 / (2 / (G - 1) + kurtosis / G): those of a chi-square as variable as the variance estimate, at most `informative` - 1.
+
+    The kurtosis of groups of several units is smaller by their number. A group whose deviation is exactly 0 says nothing, such as
+    one without the key of an average.
+    """
+    groups = max(cells.groups, 2)
+    assumed = np.maximum(kurtosis, USUAL_KURTOSIS * groups / max(cells.units, groups))
+    freedom = 2 / (2 / (groups - 1) + assumed / groups)
+    return np.clip(freedom, 1, np.maximum(informative - 1, 1))
 
 
-def _untransformed(value: float, skewness: Floats, share: Floats) -> Floats:
+def _untransformed(value: Floats, skewness: Floats, share: Floats) -> Floats:
     """The studentised deviation T whose cubic transformation has this value.
 
-    g(T) = b0 + T + b1 T^2 + b1^2 T^3 / 3 with b1 = a (2 - t), b0 = a (1 - 2 t), a = skewness / (6 sqrt(1 - t)): the Edgeworth
-    expansion of T under sampling without replacement; at t = 0 it is Hall's transformation.
+    g(T) = b0 + T + b1 T^2 + b1^2 T^3 / 3 with b1 = a (2 - t), b0 = a (1 - 2 t), a = skewness / (6 sqrt(1 - t)) removes the skewness
+    of T under sampling without replacement (its Edgeworth expansion); at t = 0 it is Hall's transformation.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.where(share < 1, skewness / (6 * np.sqrt(1 - share)), 0.0)
