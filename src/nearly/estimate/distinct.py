@@ -2,6 +2,12 @@
 
 The estimate is the sum of the weights of `incidence`. Its replicates leave one group out; each would need a fit of its own, so
 they take one Newton step from the fit of all groups, which is the usual first-order jackknife of a likelihood estimate.
+
+How many keys were never seen is not in the data without a model. So the interval adds to the sampling error a doubt: the distance
+from estimates that rest on other assumptions. It is therefore wide, and covers more often than it promises.
+
+References: Chao and Lin 2012, Nonparametric lower bounds for species richness under sampling without replacement; Good and Toulmin
+1956, The number of new species.
 """
 
 from __future__ import annotations
@@ -12,27 +18,33 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nearly.errors import SchemaError
-from nearly.estimate.incidence import Floats, Incidence, fit, growth_factors, log_likelihoods, rare_limit
+from nearly.estimate.incidence import Floats, Incidence, fit, growth_factors, newton_steps, rare_limit
+from nearly.estimate.intervals import Interval, anytime, interval
 
-_STEP = 0.05
+_SPACING = 0.05
 """Distance of the points between which derivatives are taken."""
-_LONGEST = 1.0
-"""A Newton step is cut at this length: on a flat likelihood it would leave the region where the expansion holds."""
+_FEWEST_PAIRS = 3.0
+"""When no key was seen twice, so many still may have been expected: exp(-3) is 5 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """The estimated number of keys, one replicate for each group, and the model behind it.
-
-    `lowest` and `highest` frame what the data can tell without the model: keys seen, and keys seen plus f1 (1 - t) / t. In
-    expectation the second bounds the number of keys of any table (Charikar et al. 2000).
-    """
+    """The estimated number of keys, a replicate of it for each group, the doubt about the model, and the model."""
 
     estimate: float
     replicates: Floats
-    lowest: float
-    highest: float
+    doubt: float
+    share_read: float
     model: Incidence
+
+    def interval(self, confidence: float, *, look: int | None = None, units: int | None = None) -> Interval:
+        """Estimate -+ (sampling error + doubt), and never fewer keys than were seen; with `look` as `anytime`."""
+        theta, copies = np.array([self.estimate]), self.replicates[:, None]
+        if look is None:
+            found = interval(theta, copies, self.share_read, confidence, units=units)
+        else:
+            found = anytime(theta, copies, self.share_read, confidence, look=look, units=units)
+        return Interval(np.maximum(found.low - self.doubt, self.model.seen), found.high + self.doubt, found.error)
 
 
 def distinct(incidence: ArrayLike, share_read: float) -> Distinct:
@@ -51,9 +63,39 @@ def distinct(incidence: ArrayLike, share_read: float) -> Distinct:
     counts = table.sum(axis=0) / np.arange(1, groups + 1)
     model = fit(counts, share_read)
     without = counts - table + np.concatenate([table[:, 1:], np.zeros((groups, 1))], axis=1)
-    highest = model.seen + counts[0] * (1 - share_read) / share_read
     replicates = _replicates(model, without[:, : groups - 1], share_read * (groups - 1) / groups)
-    return Distinct(model.estimated, replicates, float(model.seen), float(highest), model)
+    # One group less shifts all replicates alike; only their spread is an error.
+    centred = replicates - replicates.mean() + model.estimated
+    others = [lower_estimate(counts, share_read)] + ([series_estimate(counts, share_read)] if share_read >= 0.5 else [])
+    doubt = max(abs(model.estimated - other) for other in others)
+    return Distinct(model.estimated, centred, doubt, share_read, model)
+
+
+def lower_estimate(frequencies: ArrayLike, share_read: float) -> float:
+    """Chao and Lin's number of keys: D + f1^2 / (2 f2 m / (m - 1) + f1 t / (1 - t)), with f2 not taken below 3.
+
+    >>> lower_estimate([0, 0, 8], 0.5), round(lower_estimate([10, 5, 0], 0.5))
+    (8.0, 19)
+    """
+    counts = np.asarray(frequencies, dtype=float)
+    groups, once, seen = len(counts), float(counts[0]), float(counts.sum())
+    if once == 0 or share_read >= 1:
+        return seen
+    twice = max(float(counts[1]) if groups > 1 else 0.0, _FEWEST_PAIRS)
+    return seen + once**2 / (2 * twice * groups / max(groups - 1, 1) + once * share_read / (1 - share_read))
+
+
+def series_estimate(frequencies: ArrayLike, share_read: float) -> float:
+    """Good and Toulmin's number of keys: D + sum_k (-1)^(k+1) f_k ((1 - t) / t)^k.
+
+    It needs no model, but is stable only from t = 1/2 on.
+
+    >>> round(series_estimate([100, 0], 0.5)), series_estimate([100, 0], 1.0)
+    (200, 100.0)
+    """
+    counts = np.asarray(frequencies, dtype=float)
+    k = np.arange(1, len(counts) + 1)
+    return float(counts.sum() - (counts * (-(1 - share_read) / share_read) ** k).sum())
 
 
 def _replicates(model: Incidence, frequencies: Floats, share_read: float) -> Floats:
@@ -63,7 +105,7 @@ def _replicates(model: Incidence, frequencies: Floats, share_read: float) -> Flo
         return np.asarray(frequencies.sum(axis=1), dtype=float)
     center = np.array([np.log(model.alpha + 1), np.log(model.beta)])
     population = groups / share_read
-    steps = _newton_steps(frequencies[:, : rare_limit(groups)], groups, center)
+    steps = newton_steps(frequencies[:, : rare_limit(groups)], groups, center)
     base = population / groups / growth_factors(center, groups, population)
     slopes = np.stack([_slope(center, axis, groups, population) for axis in (0, 1)])
     return np.asarray(frequencies @ base + np.einsum("rk,ak,ra->r", frequencies, slopes, steps), dtype=float)
@@ -71,21 +113,6 @@ def _replicates(model: Incidence, frequencies: Floats, share_read: float) -> Flo
 
 def _slope(center: Floats, axis: int, groups: int, population: float) -> Floats:
     """The derivative of the weights by one parameter."""
-    shift = np.eye(2)[axis] * _STEP
+    shift = np.eye(2)[axis] * _SPACING
     above, below = (population / groups / growth_factors(center + sign * shift, groups, population) for sign in (1, -1))
-    return np.asarray((above - below) / (2 * _STEP), dtype=float)
-
-
-def _newton_steps(rare: Floats, groups: int, center: Floats) -> Floats:
-    """For each row of frequencies the step from the center to its own likelihood maximum."""
-    offsets = np.stack(np.meshgrid([-1, 0, 1], [-1, 0, 1], indexing="ij"), axis=-1) * _STEP
-    surface = np.einsum("rk,kij->rij", rare, log_likelihoods(groups, center + offsets))
-    gradient = np.stack([surface[:, 2, 1] - surface[:, 0, 1], surface[:, 1, 2] - surface[:, 1, 0]], axis=1) / (2 * _STEP)
-    across = (surface[:, 2, 2] - surface[:, 2, 0] - surface[:, 0, 2] + surface[:, 0, 0]) / (4 * _STEP**2)
-    along = [surface[:, 2, 1] + surface[:, 0, 1], surface[:, 1, 2] + surface[:, 1, 0]]
-    first, second = ((each - 2 * surface[:, 1, 1]) / _STEP**2 for each in along)
-    curvature = np.stack([np.stack([first, across], axis=1), np.stack([across, second], axis=1)], axis=1)
-    # A ridge keeps the step finite where the likelihood is flat: there the parameter hardly matters for the count either.
-    ridge = 1e-3 * np.abs(np.trace(curvature, axis1=1, axis2=2)) + 1e-9
-    steps = -np.linalg.solve(curvature - ridge[:, None, None] * np.eye(2), gradient[..., None])[..., 0]
-    return np.clip(steps, -_LONGEST, _LONGEST)
+    return np.asarray((above - below) / (2 * _SPACING), dtype=float)

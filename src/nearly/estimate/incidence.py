@@ -17,6 +17,7 @@ frequent ones). The model replaces the shared power t^w of WAKE (Deep OLA), whic
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,8 +29,10 @@ Floats = NDArray[np.float64]
 
 _LOWEST, _HIGHEST = np.array([-8.0, -3.0]), np.array([10.0, 14.0])
 """Where log(alpha + 1) and log(beta) are searched."""
-_ZOOMS, _POINTS = 8, 25
-_EXACT_TERMS = 2048
+_POINTS, _STEPS = 61, 3
+_SPACING, _LONGEST = 0.05, 1.0
+"""Distance of the points between which derivatives are taken, and the longest step that their expansion is trusted for."""
+_EXACT_TERMS = 256
 """Expectations over K sum the first terms one by one; later ones are taken at geometric steps."""
 
 
@@ -104,16 +107,40 @@ def log_likelihoods(groups: int, places: Floats) -> Floats:
 
 
 def most_likely(counts: Floats, groups: int) -> Floats:
-    """The place of greatest likelihood, by a grid that zooms in: the surface is smooth but may be flat towards its edges."""
+    """The place of greatest likelihood: the best point of a grid, then Newton's steps from there."""
     rare = counts[: rare_limit(groups)]
-    low, high = _LOWEST, _HIGHEST
-    for _ in range(_ZOOMS):
-        first, second = (np.linspace(low[axis], high[axis], _POINTS) for axis in (0, 1))
-        places = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
-        best = places[np.argmax(rare @ log_likelihoods(groups, places))]
-        reach = (high - low) / 6
-        low, high = np.clip(best - reach, _LOWEST, _HIGHEST), np.clip(best + reach, _LOWEST, _HIGHEST)
-    return np.asarray(best, dtype=float)
+    places, chances = _grid(groups)
+    place = places[np.argmax(rare @ chances)]
+    for _ in range(_STEPS):
+        place = np.clip(place + newton_steps(rare[None], groups, place)[0], _LOWEST, _HIGHEST)
+    return np.asarray(place, dtype=float)
+
+
+@lru_cache(maxsize=64)
+def _grid(groups: int) -> tuple[Floats, Floats]:
+    """Places all over the search region and the log-likelihoods there, which depend on the number of groups only."""
+    axes = (np.linspace(low, high, _POINTS) for low, high in zip(_LOWEST, _HIGHEST, strict=True))
+    places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    return places, log_likelihoods(groups, places)
+
+
+def newton_steps(rare: Floats, groups: int, place: Floats) -> Floats:
+    """For each row of frequencies of rare keys, the step from `place` towards its own likelihood maximum.
+
+    The likelihood can be flat, with a curvature of any sign. A ridge then keeps the step short; the parameter hardly matters for
+    the number of keys there.
+    """
+    offsets = np.stack(np.meshgrid([-1, 0, 1], [-1, 0, 1], indexing="ij"), axis=-1) * _SPACING
+    surface = np.einsum("rk,kij->rij", rare, log_likelihoods(groups, place + offsets))
+    gradient = np.stack([surface[:, 2, 1] - surface[:, 0, 1], surface[:, 1, 2] - surface[:, 1, 0]], axis=1) / (2 * _SPACING)
+    across = (surface[:, 2, 2] - surface[:, 2, 0] - surface[:, 0, 2] + surface[:, 0, 0]) / (4 * _SPACING**2)
+    along = surface[:, 2, 1] + surface[:, 0, 1], surface[:, 1, 2] + surface[:, 1, 0]
+    first, second = ((each - 2 * surface[:, 1, 1]) / _SPACING**2 for each in along)
+    curvature = np.stack([np.stack([first, across], axis=1), np.stack([across, second], axis=1)], axis=1)
+    strength, directions = np.linalg.eigh(curvature)
+    ridge = 1e-3 * np.abs(strength).max(axis=1, keepdims=True) + 1e-9
+    turned = np.einsum("rij,ri->rj", directions, gradient) / (np.abs(strength) + ridge)
+    return np.asarray(np.clip(np.einsum("rij,rj->ri", directions, turned), -_LONGEST, _LONGEST), dtype=float)
 
 
 def growth_factors(place: Floats, groups: int, population: float) -> Floats:
@@ -140,6 +167,6 @@ def _terms(last: int) -> tuple[Floats, Floats]:
     if last <= _EXACT_TERMS:
         x = np.arange(last + 1.0)
     else:
-        x = np.unique(np.concatenate([np.arange(_EXACT_TERMS), np.geomspace(_EXACT_TERMS, last, 512).round()]))
+        x = np.unique(np.concatenate([np.arange(_EXACT_TERMS), np.geomspace(_EXACT_TERMS, last, 256).round()]))
     edges = np.concatenate([[-0.5], (x[1:] + x[:-1]) / 2, [last + 0.5]])
     return x, np.diff(edges)

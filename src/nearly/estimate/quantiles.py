@@ -10,6 +10,7 @@ References: Woodruff 1952; Sarndal, Swensson, Wretman 1992, sec. 5.11.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,13 +58,14 @@ class Summaries:
             raise SchemaError("quantiles need units with at least one value each, none of them NaN; leave the other units out")
         return made
 
-    def value_at(self, ranks: Floats) -> Floats:
+    def inverse(self) -> Callable[[Floats], Floats]:
         """The inverse of the merged distribution function, linear between the middles of neighbouring points."""
         values = self.points.ravel()
         order = np.argsort(values, kind="stable")
         weights = np.repeat(self.counts / self.points.shape[1], self.points.shape[1])[order]
         middles = (np.cumsum(weights) - weights / 2) / weights.sum()
-        return np.asarray(np.interp(ranks, middles, values[order]), dtype=float)
+        ordered = values[order]
+        return lambda ranks: np.asarray(np.interp(ranks, middles, ordered), dtype=float)
 
     def below(self, values: Floats) -> Floats:
         """How many of each group's values are at most as large (groups x values)."""
@@ -106,7 +108,8 @@ def quantiles(
     asked = np.atleast_1d(np.asarray(ranks, dtype=float))
     if np.any(~((asked >= 0) & (asked <= 1))):
         raise SchemaError("ranks of quantiles lie between 0 and 1")
-    estimate = summaries.value_at(asked)
+    value_at = summaries.inverse()
+    estimate = value_at(asked)
     below, sizes = summaries.below(estimate), summaries.sizes()
     share = below.sum(axis=0) / sizes.sum()
     copies = (below.sum(axis=0) - below) / (sizes.sum() - sizes)[:, None] if len(sizes) > 1 else np.full(below.shape, np.nan)
@@ -117,7 +120,7 @@ def quantiles(
         found = anytime(share, copies, share_read, confidence, look=look, units=units, group_rows=sizes)
     low, high = asked + (found.low - share), asked + (found.high - share)
     kept = (low >= 0) & (high <= 1)
-    ends = summaries.value_at(np.clip(np.stack([low, high]), 0, 1))
+    ends = value_at(np.clip(np.stack([low, high]), 0, 1))
     ends = np.where(kept, ends, np.nan)
     if share_read >= 1:
         ends = np.stack([estimate, estimate])

@@ -1,0 +1,141 @@
+"""How often intervals cover, stopped early or not, and how wide they are: six data sets, ten statistics, many seeds."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.report import Record, print_summary, print_table, write_json
+from benchmarks.sampling.certain import failures
+from benchmarks.sampling.orders import random_orders, reading
+from benchmarks.sampling.populations import POPULATIONS, Floats, Population
+from benchmarks.sampling.trials import Trial, measures
+
+SHARES = (0.02, 0.05, 0.1, 0.3, 0.6)
+TARGETS = (0.01, 0.02, 0.05, 0.1)
+"""Relative half-widths at which a user would stop."""
+HARD_SEEDS = 10
+"""Certain bounds hold or not whatever the seed, and are slow to compute one by one."""
+LEAST_GIVEN = 0.01
+"""A row of which a smaller share of intervals is given says too little about their coverage."""
+NORMAL_WIDTH = 2 * 1.959964
+COLUMNS = ("data", "statistic", "read", "cover", "below", "above", "withheld", "width")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 1 when a certain bound fails or intervals cover far too rarely."""
+    options = parse(arguments)
+    rows: list[Record] = []
+    stopped: list[Record] = []
+    failed = 0
+    for name in options.data:
+        population = POPULATIONS[name](np.random.default_rng(options.data_seed))
+        orders = random_orders(population.units, options.seeds)
+        for statistic, measure in measures(population):
+            trials = [measure(reading(orders, share), look) for look, share in enumerate(SHARES, start=1)]
+            rows += [_row(name, statistic, share, trial) for share, trial in zip(SHARES, trials, strict=True)]
+            stopped.append({"data": name, "statistic": statistic, "anytime": _anytime(trials)})
+        failed += _hard_failures(population, min(options.seeds, HARD_SEEDS))
+        print(f"{name} done", file=sys.stderr, flush=True)
+    summary = summarize(rows, stopped, failed)
+    print_table(COLUMNS, rows)
+    print()
+    print_table(("data", "statistic", "anytime"), stopped)
+    print()
+    print_summary(summary)
+    if options.json:
+        settings: Record = {"benchmark": "coverage", "seeds": options.seeds, "confidence": 0.95}
+        write_json(options.json, settings, summary, [*rows, *stopped])
+    return 1 if failed else 0
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="run bench coverage", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1000, help="random orders of reading for each data set (default 1000)")
+    parser.add_argument("--data", type=_names, default=tuple(POPULATIONS), help="such as ordered,flights (default all)")
+    parser.add_argument("--data-seed", type=int, default=7, help="seed of the generated data (default 7)")
+    parser.add_argument("--json", type=Path, help="write the report to this file")
+    options = parser.parse_args(arguments)
+    if options.seeds < 2:
+        parser.error("--seeds must be at least 2")
+    return options
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if unknown := set(names) - set(POPULATIONS):
+        raise argparse.ArgumentTypeError(f"no such data: {sorted(unknown)}; they are {', '.join(POPULATIONS)}")
+    return names
+
+
+def _row(data: str, statistic: str, share: float, trial: Trial) -> Record:
+    """Coverage over all seeds and cells where an interval is given; width relative to that of the true sampling variance."""
+    given = ~(np.isnan(trial.low) | np.isnan(trial.high))
+    below, above = (trial.truth < trial.low)[given], (trial.truth > trial.high)[given]
+    enough = given.mean() >= LEAST_GIVEN
+    return {
+        "data": data,
+        "statistic": statistic,
+        "read": share,
+        "cover": float(1 - below.mean() - above.mean()) if enough else None,
+        "below": float(below.mean()) if enough else None,
+        "above": float(above.mean()) if enough else None,
+        "withheld": float(1 - given.mean()),
+        "width": _width(trial, given) if enough else None,
+    }
+
+
+def _width(trial: Trial, given: Floats) -> float | None:
+    """Median width over that of a normal interval which knows the sampling variance; None for cells without any."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        spread = np.nanstd(trial.estimate, axis=0)
+        ratios = (trial.high - trial.low) / (NORMAL_WIDTH * spread)
+    usable = given & (spread > 1e-9 * np.abs(trial.truth))
+    return float(np.median(ratios[usable])) if usable.any() else None
+
+
+def _anytime(trials: Sequence[Trial]) -> float:
+    """The lowest share, over the targets, of cells that hold when one stops at the first look that is narrow enough.
+
+    Who never stops reads everything and is right.
+    """
+    lowest = 1.0
+    for target in TARGETS:
+        going = np.ones(trials[0].estimate.shape, dtype=bool)
+        wrong = np.zeros(trials[0].estimate.shape, dtype=bool)
+        for trial in trials:
+            half = (trial.anytime_high - trial.anytime_low) / 2
+            stops = going & (half <= target * np.abs(trial.estimate))
+            wrong |= stops & ((trial.truth < trial.anytime_low) | (trial.truth > trial.anytime_high))
+            going &= ~stops
+        lowest = min(lowest, float(1 - wrong.mean()))
+    return lowest
+
+
+def _hard_failures(population: Population, seeds: int) -> int:
+    orders = random_orders(population.units, seeds)
+    return sum(failures(population, reading(orders, share)) for share in SHARES)
+
+
+def summarize(rows: Sequence[Record], stopped: Sequence[Record], failed: int) -> Record:
+    """The figures: extremes of coverage over rows, failures, share withheld, and the median of the widths."""
+    covers = [value for each in rows if isinstance(value := each["cover"], float)]
+    widths = [value for each in rows if isinstance(value := each["width"], float)]
+    return {
+        "lowest": min(covers, default=None),
+        "highest": max(covers, default=None),
+        "anytime_lowest": min((value for each in stopped if isinstance(value := each["anytime"], float)), default=None),
+        "hard_failures": failed,
+        "withheld_fraction": float(np.mean([value for each in rows if isinstance(value := each["withheld"], float)])),
+        "width_ratio": float(np.median(widths)) if widths else None,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
