@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.report import Record, print_summary, print_table, write_json
 from benchmarks.sampling.certain import failures
 from benchmarks.sampling.orders import random_orders, reading
-from benchmarks.sampling.populations import POPULATIONS, Floats, Population
+from benchmarks.sampling.populations import POPULATIONS, Population
 from benchmarks.sampling.trials import Trial, measures
 
 SHARES = (0.02, 0.05, 0.1, 0.3, 0.6)
@@ -90,7 +91,7 @@ def _row(data: str, statistic: str, share: float, trial: Trial) -> Record:
     }
 
 
-def _width(trial: Trial, given: Floats) -> float | None:
+def _width(trial: Trial, given: NDArray[np.bool_]) -> float | None:
     """Median width over that of a normal interval which knows the sampling variance; None for cells without any."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -120,7 +121,7 @@ def _anytime(trials: Sequence[Trial]) -> float:
 
 def _hard_failures(population: Population, seeds: int) -> int:
     orders = random_orders(population.units, seeds)
-    return sum(failures(population, reading(orders, share)) for share in SHARES)
+    return failures(population, [reading(orders, share) for share in SHARES])
 
 
 def summarize(rows: Sequence[Record], stopped: Sequence[Record], failed: int) -> Record:

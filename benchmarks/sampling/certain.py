@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from benchmarks.sampling.orders import Reading
 from benchmarks.sampling.populations import Floats, Integers, Population
 from nearly.estimate.expression_range import Box, Known
-from nearly.estimate.ranges import FUNCTIONS, Read, bounds
-from nearly.plan.expressions import Call, Column, Expression, Literal
+from nearly.estimate.ranges import FUNCTIONS, Part, Read, bounds, part_of
+from nearly.plan.expressions import Call, Column, Literal
 from nearly.plan.types import BOOLEAN, DOUBLE
 
 Y = Column(DOUBLE, "y")
 
 
-def failures(population: Population, read: Reading) -> int:
+def failures(population: Population, readings: Iterable[Reading]) -> int:
     """How many certain bounds do not hold, over the seeds, the five aggregates, and with and without a predicate."""
     boxes = [_box(population, unit) for unit in range(population.units)]
     limit = float(np.quantile(population.x, 0.8))
     predicate = Call(BOOLEAN, ">", (Column(DOUBLE, "x"), Literal(DOUBLE, limit)))
-    conditions: list[tuple[Expression | None, Floats]] = [
-        (None, population.y),
-        (predicate, np.where(population.x > limit, population.y, np.nan)),
+    selected = np.where(population.x > limit, population.y, np.nan)
+    conditions = [
+        ([part_of(Y, box) for box in boxes], population.y),
+        ([part_of(Y, box, predicate) for box in boxes], selected),
     ]
+    orders = [units for read in readings for units in read.units]
+    return sum(_failed(population, parts, values, units) for parts, values in conditions for units in orders)
+
+
+def _failed(population: Population, parts: Sequence[Part], values: Floats, units: Integers) -> int:
+    """How many of the five aggregates end outside their bounds."""
+    done = _read(population, values, units)
+    unread = [parts[unit] for unit in np.setdiff1d(np.arange(population.units), units)]
     failed = 0
-    for units in read.units:
-        unread = [boxes[unit] for unit in np.setdiff1d(np.arange(population.units), units)]
-        for where, values in conditions:
-            done = _read(population, values, units)
-            for function, truth in _truths(values):
-                found = bounds(function, Y, unread, where, read=done)
-                failed += not (found.low is None or found.low <= truth) or not (found.high is None or truth <= found.high)
+    for function, truth in _truths(values):
+        found = bounds(function, DOUBLE, unread, done)
+        failed += (found.low is not None and truth < found.low) or (found.high is not None and truth > found.high)
     return failed
 
 

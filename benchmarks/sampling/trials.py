@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.sampling.orders import Reading
-from benchmarks.sampling.populations import Floats, Population
+from benchmarks.sampling.populations import Floats, Integers, Population
 from nearly.estimate.distinct import distinct
 from nearly.estimate.intervals import Interval, anytime, interval
 from nearly.estimate.quantiles import Summaries, quantiles, summarize
@@ -62,7 +64,7 @@ def _plain_partials(population: Population) -> Sums:
         "y": np.where(present, population.y, 0),
         "values": present,
     }
-    return {name: np.bincount(unit, each.astype(float), population.units)[:, None] for name, each in features.items()}
+    return {name: _counted(unit, each, population.units)[:, None] for name, each in features.items()}
 
 
 def _grouped_partials(population: Population) -> Sums:
@@ -71,8 +73,13 @@ def _grouped_partials(population: Population) -> Sums:
     place, present = population.unit_of * keys + population.key, ~np.isnan(population.y)
     features = {"selected": np.ones(population.rows), "y": np.where(present, population.y, 0), "values": present}
     shape = population.units, keys
-    sums = {name: np.bincount(place, each.astype(float), shape[0] * keys).reshape(shape) for name, each in features.items()}
+    sums = {name: _counted(place, each, shape[0] * keys).reshape(shape) for name, each in features.items()}
     return sums | {"rows": np.repeat(population.unit_rows[:, None].astype(float), keys, axis=1)}
+
+
+def _counted(places: Integers, values: NDArray[Any], size: int) -> Floats:
+    """Sums of the values at each place."""
+    return np.asarray(np.bincount(places, values.astype(float), size), dtype=float)
 
 
 def _smooth(partials: Sums, function: Callable[[Sums], Floats], read: Reading, look: int, *, grouped: bool) -> Trial:
@@ -168,12 +175,12 @@ def _quantile(population: Population, summaries: tuple[Floats, Floats], rank: fl
     return Trial(*np.stack(results).T[..., None])
 
 
-def _tags(population: Population) -> list[Floats]:
+def _tags(population: Population) -> list[Integers]:
     codes = np.unique(population.tag, return_inverse=True)[1]
     return [np.unique(codes[start:end]) for start, end in zip(population.edges[:-1], population.edges[1:], strict=True)]
 
 
-def _distinct(population: Population, tags: list[Floats], read: Reading, look: int) -> Trial:
+def _distinct(population: Population, tags: list[Integers], read: Reading, look: int) -> Trial:
     truth = max(int(each[-1]) for each in tags) + 1
     results = []
     for units in read.units:

@@ -7,7 +7,7 @@ How many keys were never seen is not in the data without a model. So the interva
 from estimates that rest on other assumptions. It is therefore wide, and covers more often than it promises.
 
 References: Chao and Lin 2012, Nonparametric lower bounds for species richness under sampling without replacement; Good and Toulmin
-1956, The number of new species.
+1956, The number of new species; Orlitsky, Suresh, Wu 2016, Optimal prediction of the number of unseen species.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
 from nearly.errors import SchemaError
 from nearly.estimate.incidence import Floats, Incidence, fit, growth_factors, newton_steps, rare_limit
@@ -25,6 +26,8 @@ _SPACING = 0.05
 """Distance of the points between which derivatives are taken."""
 _FEWEST_PAIRS = 3.0
 """When no key was seen twice, so many still may have been expected: exp(-3) is 5 %."""
+_SERIES_FROM = 0.25
+"""With a smaller share read, the series estimate is too unstable to cast doubt on anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def distinct(incidence: ArrayLike, share_read: float) -> Distinct:
     replicates = _replicates(model, without[:, : groups - 1], share_read * (groups - 1) / groups)
     # One group less shifts all replicates alike; only their spread is an error.
     centred = replicates - replicates.mean() + model.estimated
-    others = [lower_estimate(counts, share_read)] + ([series_estimate(counts, share_read)] if share_read >= 0.5 else [])
+    others = [lower_estimate(counts, share_read)] + ([series_estimate(counts, share_read)] if share_read >= _SERIES_FROM else [])
     doubt = max(abs(model.estimated - other) for other in others)
     return Distinct(model.estimated, centred, doubt, share_read, model)
 
@@ -86,16 +89,22 @@ def lower_estimate(frequencies: ArrayLike, share_read: float) -> float:
 
 
 def series_estimate(frequencies: ArrayLike, share_read: float) -> float:
-    """Good and Toulmin's number of keys: D + sum_k (-1)^(k+1) f_k ((1 - t) / t)^k.
+    """Good and Toulmin's number of keys, D + sum_k (-1)^(k+1) f_k s^k P(L >= k) with s = (1 - t) / t.
 
-    It needs no model, but is stable only from t = 1/2 on.
+    It needs no model. From t = 1/2 on L is infinite; below, the series would explode and is cut at a random length
+    L ~ Binomial(log2(n s^2 / (s - 1)) / 2, 2 / (2 + s)) with n the number of incidences.
 
     >>> round(series_estimate([100, 0], 0.5)), series_estimate([100, 0], 1.0)
     (200, 100.0)
     """
     counts = np.asarray(frequencies, dtype=float)
     k = np.arange(1, len(counts) + 1)
-    return float(counts.sum() - (counts * (-(1 - share_read) / share_read) ** k).sum())
+    ahead = (1 - share_read) / share_read
+    kept = np.ones(len(counts))
+    if ahead > 1:
+        length = np.log2(max(float((k * counts).sum()) * ahead**2 / (ahead - 1), 4)) / 2
+        kept = stats.binom.sf(k - 1, int(length), 2 / (2 + ahead))
+    return float(counts.sum() - (counts * (-ahead) ** k * kept).sum())
 
 
 def _replicates(model: Incidence, frequencies: Floats, share_read: float) -> Floats:

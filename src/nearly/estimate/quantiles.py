@@ -5,7 +5,7 @@ counts as weights these are a weighted sample of the whole column, whose distrib
 summary. The interval comes from the other direction: the share of values below the estimate is a ratio of sums, so it has
 replicates and an interval like any other; the distribution function turns its ends back into values. No density is estimated.
 
-References: Woodruff 1952; Sarndal, Swensson, Wretman 1992, sec. 5.11.
+References: Woodruff 1952; Sarndal, Swensson, Wretman 1992, sec. 5.11; Dean and Pagano 2015 (logit intervals for shares).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
 
 from nearly.errors import SchemaError
 from nearly.estimate.intervals import Floats, Interval, anytime, interval
@@ -85,7 +86,7 @@ class Summaries:
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """Estimates at the ranks asked for, and their interval."""
+    """Estimates at the ranks asked for, and their interval; its `error` is that of the share below, not of the value."""
 
     estimate: Floats
     bounds: Interval
@@ -96,9 +97,9 @@ def quantiles(
 ) -> Quantiles:
     """The quantiles at `ranks` of a column, from the units read.
 
-    With p the share of values up to the estimate and [p - a, p + b] its interval, the quantile at rank q lies in
-    [F^-1(q - a), F^-1(q + b)]. It is withheld where an end leaves [0, 1]: minimum and maximum bound nothing before all is read.
-    With `look` the interval is that of `anytime`.
+    With p the share of values up to the estimate and [p - a, p + b] its interval, the quantile at rank q lies between the values at
+    the ranks whose logits are logit(q) - a / (q (1 - q)) and logit(q) + b / (q (1 - q)): the logit keeps them between 0 and 1.
+    Ranks 0 and 1 have no interval before all is read. With `look` the interval is that of `anytime`.
 
     >>> read = Summaries.of([summarize(range(100 * u, 100 * u + 200)) for u in range(8)], [200] * 8, range(8))
     >>> found = quantiles(read, 0.5, 0.1, 0.95)
@@ -118,10 +119,14 @@ def quantiles(
         found = interval(share, copies, share_read, confidence, units=units, group_rows=sizes)
     else:
         found = anytime(share, copies, share_read, confidence, look=look, units=units, group_rows=sizes)
-    low, high = asked + (found.low - share), asked + (found.high - share)
-    kept = (low >= 0) & (high <= 1)
-    ends = value_at(np.clip(np.stack([low, high]), 0, 1))
-    ends = np.where(kept, ends, np.nan)
     if share_read >= 1:
-        ends = np.stack([estimate, estimate])
-    return Quantiles(estimate, Interval(ends[0], ends[1], found.error))
+        return Quantiles(estimate, Interval(estimate, estimate, np.zeros(len(estimate))))
+    low, high = (value_at(_moved(asked, end - share)) for end in (found.low, found.high))
+    return Quantiles(estimate, Interval(low, high, found.error))
+
+
+def _moved(ranks: Floats, distance: Floats) -> Floats:
+    """Ranks moved by a distance on the logit scale; NaN for 0 and 1, which have no logit."""
+    inside = (ranks > 0) & (ranks < 1)
+    safe = np.where(inside, ranks, 0.5)
+    return np.where(inside, expit(logit(safe) + distance / (safe * (1 - safe))), np.nan)

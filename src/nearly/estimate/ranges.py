@@ -51,47 +51,14 @@ def unread_bounds(
 ) -> Range:
     """The range of an aggregate over the unread boxes alone; `argument` is None for `count(*)`.
 
-    `grouped` says that a row may also belong to another group than the one asked for.
+    Only rows for which `where` is true count. `grouped` says that a row may also belong to another group than the one asked for.
     """
-    return bounds(function, argument, boxes, where, grouped=grouped)
+    parts = [part_of(argument, box, where, grouped=grouped) for box in boxes]
+    return bounds(function, DOUBLE if argument is None else argument.type, parts)
 
 
-def bounds(
-    function: str,
-    argument: Expression | None,
-    boxes: Iterable[Box],
-    where: Expression | None = None,
-    *,
-    read: Read | None = None,
-    grouped: bool = False,
-) -> Range:
-    """The range in which the aggregate over read and unread rows together will end.
-
-    An end is None where nothing is known. Only rows for which `where` is true count.
-    """
-    if function not in FUNCTIONS:
-        raise Unsupported(f"no certain bounds for {function!r}; they exist for {', '.join(FUNCTIONS)}")
-    if argument is None and function != "count":
-        raise Unsupported(f"{function!r} needs an argument to be bounded")
-    parts = [part for box in boxes if (part := _part(argument, where, box, grouped)).most]
-    done = read or Read()
-    match function:
-        case "count":
-            return Range(done.count + sum(each.fewest for each in parts), done.count + sum(each.most for each in parts), False)
-        case "sum":
-            return _sum(parts, done, _type_of(argument))
-        case "avg":
-            return _average(parts, done, _type_of(argument))
-        case "min":
-            return _least(parts, done, _type_of(argument))
-    return _greatest(parts, done, _type_of(argument))
-
-
-def _type_of(argument: Expression | None) -> DataType:
-    return DOUBLE if argument is None else argument.type
-
-
-def _part(argument: Expression | None, where: Expression | None, box: Box, grouped: bool) -> Part:
+def part_of(argument: Expression | None, box: Box, where: Expression | None = None, *, grouped: bool = False) -> Part:
+    """What a box holds for an aggregate. It does not depend on what is read, so one computation for each block of a table will do."""
     rows, columns = box
     held = verdict(where, Box(rows, columns))
     found = Range(nullable=False) if argument is None else range_of(argument, Box(rows, columns))
@@ -100,6 +67,27 @@ def _part(argument: Expression | None, where: Expression | None, box: Box, group
     if isinstance(argument, Column) and argument.name in columns and (nulls := columns[argument.name][2]) is not None:
         return Part(max(fewest - nulls, 0), min(most, rows - nulls), found.low, found.high)
     return Part(0 if found.nullable else fewest, most, found.low, found.high)
+
+
+def bounds(function: str, type_: DataType, unread: Iterable[Part], read: Read | None = None) -> Range:
+    """The range in which an aggregate over values of this type will end, given what was read and the unread parts.
+
+    An end is None where nothing is known for sure.
+    """
+    if function not in FUNCTIONS:
+        raise Unsupported(f"no certain bounds for {function!r}; they exist for {', '.join(FUNCTIONS)}")
+    parts = [each for each in unread if each.most]
+    done = read or Read()
+    match function:
+        case "count":
+            return Range(done.count + sum(each.fewest for each in parts), done.count + sum(each.most for each in parts), False)
+        case "sum":
+            return _sum(parts, done, type_)
+        case "avg":
+            return _average(parts, done, type_)
+        case "min":
+            return _least(parts, done, type_)
+    return _greatest(parts, done, type_)
 
 
 def _sum(parts: Sequence[Part], read: Read, type_: DataType) -> Range:
