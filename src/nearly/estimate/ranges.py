@@ -58,7 +58,7 @@ def unread_bounds(
 
 
 def part_of(argument: Expression | None, box: Box, where: Expression | None = None, *, grouped: bool = False) -> Part:
-    """What a box holds for an aggregate. It does not depend on what is read, so one computation for each block of a table will do."""
+    """What a box holds for an aggregate; it does not depend on what is read, so computing it once for each block will do."""
     rows, columns = box
     held = verdict(where, Box(rows, columns))
     found = Range(nullable=False) if argument is None else range_of(argument, Box(rows, columns))
