@@ -20,7 +20,7 @@ from benchmarks.sampling.trials import Trial, measures
 SHARES = (0.02, 0.05, 0.1, 0.3, 0.6)
 TARGETS = (0.01, 0.02, 0.05, 0.1)
 """Relative half-widths at which a user would stop."""
-HARD_SEEDS = 10
+HARD_SEEDS = 4
 """Certain bounds hold or not whatever the seed, and are slow to compute one by one."""
 LEAST_GIVEN = 0.01
 """A row of which a smaller share of intervals is given says too little about their coverage."""

@@ -81,9 +81,11 @@ def exact(value: Any) -> Any:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Number | np.integer | np.floating):
         return value
+    if isinstance(value, int | np.integer):
+        return Fraction(int(value))
     if not math.isfinite(value):
         return None
-    return Fraction(int(value) if isinstance(value, np.integer) else value if isinstance(value, int | Number) else float(value))
+    return Fraction(value) if isinstance(value, Number) else Fraction(float(value))
 
 
 def rounded(value: Fraction | None, type_: DataType) -> Fraction | None:

@@ -140,7 +140,8 @@ def _extreme_average(parts: Sequence[Part], read: Read, sign: int) -> Fraction |
         return None
     count = read.count + sum(each.fewest for each in parts)
     total = start + sum((end * each.fewest for end, each in zip(ends, parts, strict=True)), start=Fraction(0))
-    for end, part in sorted(zip(ends, parts, strict=True), key=lambda pair: pair[0] * -sign):
+    # Sorting by doubles is faster, and ends that differ by less than a double can tell give the same average up to rounding.
+    for end, part in sorted(zip(ends, parts, strict=True), key=lambda pair: -sign * float(pair[0])):
         if not count or (end - total / count) * sign > 0:
             count, total = count + part.most - part.fewest, total + end * (part.most - part.fewest)
     return total / count if count else None

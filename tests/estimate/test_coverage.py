@@ -1,0 +1,33 @@
+"""A small run of the coverage benchmark: intervals cover, also when one stops early, and certain bounds hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.coverage import main
+
+SUMMARY = {"lowest", "highest", "anytime_lowest", "hard_failures", "withheld_fraction", "width_ratio"}
+
+
+@pytest.mark.slow
+def test_intervals_cover(tmp_path: Path) -> None:
+    """With 40 seeds a row of true coverage 0.95 falls below 0.8 once in 5,000 times."""
+    report = tmp_path / "coverage.json"
+    assert main(["--seeds", "40", "--data", "ordered,heavy", "--json", str(report)]) == 0
+    summary = json.loads(report.read_text())["summary"]
+    assert set(summary) == SUMMARY
+    assert summary["lowest"] >= 0.8
+    assert summary["anytime_lowest"] >= 0.85
+    assert summary["hard_failures"] == 0
+    assert summary["withheld_fraction"] <= 0.15
+    assert summary["width_ratio"] <= 1.5
+
+
+def test_wrong_options_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--seeds", "1"], ["--data", "nonsense"]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+    assert "no such data" in capsys.readouterr().err
