@@ -224,6 +224,18 @@ def test_nothing_known_gives_no_bounds() -> None:
     assert unread_bounds("sum", column("x"), [Box(2, {"x": Known(1.0, None, 0)})]).high is None
 
 
+def test_products_take_the_extremes_of_all_corners() -> None:
+    left, right = Known(-3, 2, 0), Known(-5, 4, 0)
+    found = range_of(call("*", [column("i"), Column(INT, "j")]), Box(1, {"i": left, "j": right}))
+    assert (found.low, found.high) == (-12, 15)
+
+
+def test_a_fraction_that_may_be_nan_has_no_upper_end() -> None:
+    unsure = Box(2, {"x": Known(1.0, None, 0)})
+    assert range_of(call("neg", [column("x")]), unsure) == Range(None, None, False)
+    assert range_of(call("+", [column("x"), literal(1.0)]), unsure) == Range(exact(2), None, False)
+
+
 def test_numbers_are_held_as_types_hold_them() -> None:
     assert rounded(exact(Number("0.125")), MONEY) == exact(Number("0.13"))
     assert rounded(exact(Number("-0.125")), MONEY) == exact(Number("-0.13"))

@@ -1,13 +1,18 @@
-"""`count(distinct x)` before everything is read: the keys seen, each counted for the keys of the table it stands for.
+"""`count(distinct x)` before everything is read: the keys seen, and those that can be expected in the rest.
 
-The estimate is the sum of the weights of `incidence`. Its replicates leave one group out; each would need a fit of its own, so
-they take one Newton step from the fit of all groups, which is the usual first-order jackknife of a likelihood estimate.
+Keys that were not seen are like those that hardly were. So the model of `incidence` is fitted to the keys seen in 1 to 4 groups
+alone, where it has to hold least, and extended to k = 0. With f1 keys seen in one of the m groups read, of M groups in all,
+
+    unseen = f1 (beta + m - 1) / (m alpha) * (1 - B(alpha, beta + M) / B(alpha, beta + m)).
+
+Replicates leave one group out. Each would need a fit of its own, so they take one Newton step from the fit of all groups, which is
+the usual first-order jackknife of a likelihood estimate.
 
 How many keys were never seen is not in the data without a model. So the interval adds to the sampling error a doubt: the distance
 from estimates that rest on other assumptions. It is therefore wide, and covers more often than it promises.
 
-References: Chao and Lin 2012, Nonparametric lower bounds for species richness under sampling without replacement; Good and Toulmin
-1956, The number of new species; Orlitsky, Suresh, Wu 2016, Optimal prediction of the number of unseen species.
+References: Efron and Thisted 1976, How many words did Shakespeare know; Chao and Lin 2012, Nonparametric lower bounds for species
+richness under sampling without replacement.
 """
 
 from __future__ import annotations
@@ -16,23 +21,21 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import digamma, gammaln
 
 from nearly.errors import SchemaError
-from nearly.estimate.incidence import Floats, Incidence, fit, growth_factors, newton_steps, rare_limit
+from nearly.estimate.incidence import Floats, Incidence, fit, most_likely, newton_steps
 from nearly.estimate.intervals import Interval, anytime, interval
 
-_SPACING = 0.05
-"""Distance of the points between which derivatives are taken."""
+NEAR = 4
+"""Keys seen in at most so many groups tell about those seen in none."""
 _FEWEST_PAIRS = 3.0
 """When no key was seen twice, so many still may have been expected: exp(-3) is 5 %."""
-_SERIES_FROM = 0.25
-"""With a smaller share read, the series estimate is too unstable to cast doubt on anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """The estimated number of keys, a replicate of it for each group, the doubt about the model, and the model."""
+    """The estimated number of keys, a replicate of it for each group, the doubt about the model, and that of all keys' growth."""
 
     estimate: float
     replicates: Floats
@@ -65,17 +68,18 @@ def distinct(incidence: ArrayLike, share_read: float) -> Distinct:
     groups = len(table)
     counts = table.sum(axis=0) / np.arange(1, groups + 1)
     model = fit(counts, share_read)
-    without = counts - table + np.concatenate([table[:, 1:], np.zeros((groups, 1))], axis=1)
-    replicates = _replicates(model, without[:, : groups - 1], share_read * (groups - 1) / groups)
+    without = (counts - table + np.concatenate([table[:, 1:], np.zeros((groups, 1))], axis=1))[:, : groups - 1]
+    estimate, replicates = _estimates(counts, without, groups / share_read)
     # One group less shifts all replicates alike; only their spread is an error.
-    centred = replicates - replicates.mean() + model.estimated
-    others = [lower_estimate(counts, share_read)] + ([series_estimate(counts, share_read)] if share_read >= _SERIES_FROM else [])
-    doubt = max(abs(model.estimated - other) for other in others)
-    return Distinct(model.estimated, centred, doubt, share_read, model)
+    centred = replicates - replicates.mean() + estimate
+    doubt = max(abs(estimate - other) for other in (model.estimated, lower_estimate(counts, share_read)))
+    return Distinct(estimate, centred, doubt, share_read, model)
 
 
 def lower_estimate(frequencies: ArrayLike, share_read: float) -> float:
     """Chao and Lin's number of keys: D + f1^2 / (2 f2 m / (m - 1) + f1 t / (1 - t)), with f2 not taken below 3.
+
+    It assumes that all keys are alike; when they are not it is too low in expectation.
 
     >>> lower_estimate([0, 0, 8], 0.5), round(lower_estimate([10, 5, 0], 0.5))
     (8.0, 19)
@@ -88,40 +92,27 @@ def lower_estimate(frequencies: ArrayLike, share_read: float) -> float:
     return seen + once**2 / (2 * twice * groups / max(groups - 1, 1) + once * share_read / (1 - share_read))
 
 
-def series_estimate(frequencies: ArrayLike, share_read: float) -> float:
-    """Good and Toulmin's number of keys, D + sum_k (-1)^(k+1) f_k s^k P(L >= k) with s = (1 - t) / t.
-
-    It needs no model. From t = 1/2 on L is infinite; below, the series would explode and is cut at a random length
-    L ~ Binomial(log2(n s^2 / (s - 1)) / 2, 2 / (2 + s)) with n the number of incidences.
-
-    >>> round(series_estimate([100, 0], 0.5)), series_estimate([100, 0], 1.0)
-    (200, 100.0)
-    """
-    counts = np.asarray(frequencies, dtype=float)
-    k = np.arange(1, len(counts) + 1)
-    ahead = (1 - share_read) / share_read
-    kept = np.ones(len(counts))
-    if ahead > 1:
-        length = np.log2(max(float((k * counts).sum()) * ahead**2 / (ahead - 1), 4)) / 2
-        kept = stats.binom.sf(k - 1, int(length), 2 / (2 + ahead))
-    return float(counts.sum() - (counts * (-ahead) ** k * kept).sum())
+def _estimates(counts: Floats, without: Floats, population: float) -> tuple[float, Floats]:
+    """The number of keys from all groups, and from all but one for each row of `without`."""
+    groups, seen = len(counts), without.sum(axis=1)
+    if counts[0] == 0 or population <= groups:
+        return float(counts.sum()), seen
+    place = most_likely(counts, groups, min(NEAR, groups))
+    estimate = float(counts.sum() + _unseen(counts[:1], place[None], groups, population)[0])
+    if groups < 3:
+        return estimate, seen
+    places = place + newton_steps(without[:, :NEAR], groups - 1, place)
+    return estimate, seen + _unseen(without[:, 0], places, groups - 1, population)
 
 
-def _replicates(model: Incidence, frequencies: Floats, share_read: float) -> Floats:
-    """Sums of weights over m - 1 groups, for each row of frequencies."""
-    groups = model.m - 1
-    if not np.isfinite(model.alpha) or groups < 2:
-        return np.asarray(frequencies.sum(axis=1), dtype=float)
-    center = np.array([np.log(model.alpha + 1), np.log(model.beta)])
-    population = groups / share_read
-    steps = newton_steps(frequencies[:, : rare_limit(groups)], groups, center)
-    base = population / groups / growth_factors(center, groups, population)
-    slopes = np.stack([_slope(center, axis, groups, population) for axis in (0, 1)])
-    return np.asarray(frequencies @ base + np.einsum("rk,ak,ra->r", frequencies, slopes, steps), dtype=float)
-
-
-def _slope(center: Floats, axis: int, groups: int, population: float) -> Floats:
-    """The derivative of the weights by one parameter."""
-    shift = np.eye(2)[axis] * _SPACING
-    above, below = (population / groups / growth_factors(center + sign * shift, groups, population) for sign in (1, -1))
-    return np.asarray((above - below) / (2 * _SPACING), dtype=float)
+def _unseen(once: Floats, places: Floats, groups: int, population: float) -> Floats:
+    """Keys in none of the groups read but in some other, for each number of keys seen once and place of the parameters."""
+    alpha, beta = np.exp(places[:, 0]) - 1, np.exp(places[:, 1])
+    # At alpha = 0 the quotient has a limit, but its parts have not; close to it they are as good as their expansion.
+    alpha = np.where(np.abs(alpha) < 1e-4, 1e-4, alpha)
+    small = alpha * (digamma(beta + groups) - digamma(beta + population))
+    exact = (
+        gammaln(beta + population) + gammaln(alpha + beta + groups) - gammaln(alpha + beta + population) - gammaln(beta + groups)
+    )
+    share = -np.expm1(np.where(np.abs(alpha) <= 1e-4, small, exact))
+    return np.asarray(once * (beta + groups - 1) / (groups * alpha) * share, dtype=float)

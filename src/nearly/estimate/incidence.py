@@ -87,7 +87,7 @@ def fit(frequencies: ArrayLike, share_read: float) -> Incidence:
     if counts[0] == 0 or share_read == 1:
         factors = np.full(groups, population / groups)
         return Incidence(groups, population, np.inf, np.inf, counts.sum(), counts.sum(), factors)
-    place = most_likely(counts, groups)
+    place = most_likely(counts, groups, rare_limit(groups))
     factors = growth_factors(place, groups, population)
     estimated = float((counts * (population / groups) / factors).sum())
     return Incidence(groups, population, np.exp(place[0]) - 1, np.exp(place[1]), counts.sum(), estimated, factors)
@@ -98,18 +98,18 @@ def rare_limit(groups: int) -> int:
     return max(min(2, groups), groups // 2)
 
 
-def log_likelihoods(groups: int, places: Floats) -> Floats:
-    """log P(k) for rare k (rows) at places (log(alpha + 1), log(beta)) of shape ... x 2."""
-    k = np.arange(1, rare_limit(groups) + 1).reshape(-1, *[1] * (places.ndim - 1))
+def log_likelihoods(groups: int, limit: int, places: Floats) -> Floats:
+    """log P(k | 1 <= k <= limit) for each k (rows) at places (log(alpha + 1), log(beta)) of shape ... x 2."""
+    k = np.arange(1, limit + 1).reshape(-1, *[1] * (places.ndim - 1))
     alpha, beta = np.exp(places[..., 0]) - 1, np.exp(places[..., 1])
     chances = gammaln(groups + 1) - gammaln(k + 1) - gammaln(groups - k + 1) + gammaln(alpha + k) + gammaln(beta + groups - k)
     return np.asarray(chances - logsumexp(chances, axis=0), dtype=float)
 
 
-def most_likely(counts: Floats, groups: int) -> Floats:
-    """The place of greatest likelihood: the best point of a grid, then Newton's steps from there."""
-    rare = counts[: rare_limit(groups)]
-    places, chances = _grid(groups)
+def most_likely(counts: Floats, groups: int, limit: int) -> Floats:
+    """The place of greatest likelihood of keys seen in 1 to `limit` groups: the best point of a grid, then Newton's steps."""
+    rare = counts[:limit]
+    places, chances = _grid(groups, limit)
     place = places[np.argmax(rare @ chances)]
     for _ in range(_STEPS):
         place = np.clip(place + newton_steps(rare[None], groups, place)[0], _LOWEST, _HIGHEST)
@@ -117,21 +117,21 @@ def most_likely(counts: Floats, groups: int) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _grid(groups: int) -> tuple[Floats, Floats]:
-    """Places all over the search region and the log-likelihoods there, which depend on the number of groups only."""
+def _grid(groups: int, limit: int) -> tuple[Floats, Floats]:
+    """Places all over the search region and the log-likelihoods there, which do not depend on the counts."""
     axes = (np.linspace(low, high, _POINTS) for low, high in zip(_LOWEST, _HIGHEST, strict=True))
     places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
-    return places, log_likelihoods(groups, places)
+    return places, log_likelihoods(groups, limit, places)
 
 
 def newton_steps(rare: Floats, groups: int, place: Floats) -> Floats:
-    """For each row of frequencies of rare keys, the step from `place` towards its own likelihood maximum.
+    """For each row of frequencies of keys seen in 1, 2, ... groups, the step from `place` towards its own likelihood maximum.
 
     The likelihood can be flat, with a curvature of any sign. A ridge then keeps the step short; the parameter hardly matters for
     the number of keys there.
     """
     offsets = np.stack(np.meshgrid([-1, 0, 1], [-1, 0, 1], indexing="ij"), axis=-1) * _SPACING
-    surface = np.einsum("rk,kij->rij", rare, log_likelihoods(groups, place + offsets))
+    surface = np.einsum("rk,kij->rij", rare, log_likelihoods(groups, rare.shape[1], place + offsets))
     gradient = np.stack([surface[:, 2, 1] - surface[:, 0, 1], surface[:, 1, 2] - surface[:, 1, 0]], axis=1) / (2 * _SPACING)
     across = (surface[:, 2, 2] - surface[:, 2, 0] - surface[:, 0, 2] + surface[:, 0, 0]) / (4 * _SPACING**2)
     along = surface[:, 2, 1] + surface[:, 0, 1], surface[:, 1, 2] + surface[:, 1, 0]

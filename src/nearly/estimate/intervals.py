@@ -38,8 +38,10 @@ FEWEST_SEEN = 6
 """A cell seen in fewer groups is withheld: most of its spread comes from whether it is seen at all."""
 LARGEST_MISSING = 0.25
 """A cell that more than this share of the replicates lacks is withheld."""
-USUAL_KURTOSIS = 1.0
+USUAL_KURTOSIS = 1.25
 """Excess kurtosis that units are taken to have at least, however tame the few that were read look."""
+LARGEST_TAMING = 0.75
+"""Groups of several units have less of it, but no less than this share: units of one table tend to be heavy-tailed together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +209,10 @@ def _moments(cells: _Cells) -> _Moments:
 def _degrees_of_freedom(cells: _Cells, kurtosis: Floats, informative: NDArray[np.int64]) -> Floats:
     """2 / (2 / (G - 1) + kurtosis / G): those of a chi-square as variable as the variance estimate, at most `informative` - 1.
 
-    The kurtosis of groups of several units is smaller by their number. A group whose deviation is exactly 0 says nothing, such as
-    one without the key of an average.
+    A group whose deviation is exactly 0 says nothing, such as one without the key of an average.
     """
     groups = max(cells.groups, 2)
-    assumed = np.maximum(kurtosis, USUAL_KURTOSIS * groups / max(cells.units, groups))
+    assumed = np.maximum(kurtosis, USUAL_KURTOSIS * max(groups / max(cells.units, groups), LARGEST_TAMING))
     freedom = 2 / (2 / (groups - 1) + assumed / groups)
     return np.clip(freedom, 1, np.maximum(informative - 1, 1))
 
