@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 from nearly.errors import SchemaError
 
@@ -72,7 +72,8 @@ def interval(
 
     `theta` holds C estimates and `replicates` G x C of them, NaN where a replicate lacks the cell. `share_read` and `group_rows`
     (G, or G x C) may differ from cell to cell. `seen_in` is the number of groups in which the cell's key occurs, `units` the number
-    of units read when it is more than G.
+    of units read when it is more than G. Give `seen_in` for ungrouped cells too when rows are filtered: where nothing was selected
+    yet, all replicates are equal, and without it an interval without width would come out.
 
     Each end is the farther one of Student's t and of Hall's transformation, so skewness lengthens the interval on the side where
     the unread values lie and shortens none. See `_degrees_of_freedom` and `_untransformed`.
@@ -141,11 +142,14 @@ class _Cells:
     def groups(self) -> int:
         return len(self.replicates)
 
+    def present(self) -> NDArray[np.bool_]:
+        """Which replicates have the cell."""
+        return np.isfinite(self.replicates) & np.isfinite(self.theta)
+
     def deviations(self) -> Floats:
-        """w_r (p_r - theta) = (1 - w_r) (theta - theta_r), NaN where the replicate is missing."""
+        """w_r (p_r - theta) = (1 - w_r) (theta - theta_r)."""
         with np.errstate(invalid="ignore"):
-            found = (1 - self.weights) * (self.theta - self.replicates)
-        return np.where(np.isfinite(found), found, np.nan)
+            return np.asarray((1 - self.weights) * (self.theta - self.replicates), dtype=float)
 
 
 def _weights(group_rows: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
@@ -170,7 +174,7 @@ class _Moments:
 
 def _at_level(failure: float, cells: _Cells, seen_in: ArrayLike | None) -> Interval:
     moments = _moments(cells)
-    quantile = np.asarray(stats.t.ppf(1 - failure / 2, moments.freedom), dtype=float)
+    quantile = np.asarray(stdtrit(moments.freedom, 1 - failure / 2), dtype=float)
     left = np.maximum(_untransformed(quantile, moments.skewness, cells.share), quantile)
     right = np.minimum(_untransformed(-quantile, moments.skewness, cells.share), -quantile)
     complete, usable = cells.share >= 1, _usable(cells, seen_in)
@@ -182,8 +186,7 @@ def _at_level(failure: float, cells: _Cells, seen_in: ArrayLike | None) -> Inter
 
 def _usable(cells: _Cells, seen_in: ArrayLike | None) -> NDArray[np.bool_]:
     """Which cells have enough behind them for an interval."""
-    present = np.isfinite(cells.replicates).sum(axis=0)
-    usable = (present >= max(FEWEST_UNITS, (1 - LARGEST_MISSING) * cells.groups)) & np.isfinite(cells.theta)
+    usable = cells.present().sum(axis=0) >= max(FEWEST_UNITS, (1 - LARGEST_MISSING) * cells.groups)
     if seen_in is not None:
         usable &= np.broadcast_to(np.asarray(seen_in), cells.theta.shape) >= FEWEST_SEEN
     return np.asarray(usable, dtype=bool)
@@ -194,10 +197,12 @@ def _moments(cells: _Cells) -> _Moments:
 
     The skewness of an average of G observations is gamma / sqrt(G), here with the third cumulant free of bias.
     """
-    deviations = cells.deviations()
-    present = np.isfinite(deviations).sum(axis=0)
-    count = np.maximum(present, 3)
-    square, cube, fourth = (np.nansum(deviations**power, axis=0) * cells.groups / count for power in (2, 3, 4))
+    present = cells.present()
+    deviations = np.where(present, cells.deviations(), 0.0)
+    count = np.maximum(present.sum(axis=0), 3)
+    squares = deviations * deviations
+    sums = squares.sum(axis=0), (squares * deviations).sum(axis=0), (squares * squares).sum(axis=0)
+    square, cube, fourth = (each * cells.groups / count for each in sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         skewness = np.where(square > 0, cube / square**1.5, 0.0) * count**2 / ((count - 1) * (count - 2))
         kurtosis = np.where(square > 0, cells.groups * fourth / square**2 - 3, 0.0)
