@@ -47,7 +47,9 @@ class Evaluation:
         sides = Sides.of(found, self.query)
         if evolving and found.num_rows:
             sides = self._bounded(point, found, evolving, growths, reading, look, sides)
-        facts = stats | {"unseen_groups": unseen} if unseen is not None else stats
+        facts = stats | {"evolving": tuple(evolving)}
+        if unseen is not None:
+            facts["unseen_groups"] = unseen
         return assemble(self.query, sides, reading.share, self.confidence, facts)
 
     def exact_table(self) -> pa.Table:

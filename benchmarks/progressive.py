@@ -1,0 +1,182 @@
+"""Progressive answers to TPC-H and deep queries: when the first, a good and the exact answer come, beside Spark SQL and DuckDB."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+import nearly
+from benchmarks.accuracy import Accuracy, accuracy
+from benchmarks.agreement import difference
+from benchmarks.engines import Engine, duckdb_alone, spark_sql, start_spark
+from benchmarks.memory import PeakMemory
+from benchmarks.report import Record, median, print_summary, print_table, write_json
+from benchmarks.synthetic import SBI, deep_query, ensure_synthetic
+from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
+from benchmarks.tpch.queries import NUMBERS, query
+
+GOOD = 0.01
+COLUMNS = (
+    "query", "spark s", "duckdb s", "nearly s", "first s", "first %", "first error", "recall", "1% s", "exact s", "looks",
+    "state MB", "equal",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An answer, when it came, and how good it was."""
+
+    seconds: float
+    answer: nearly.Answer
+    accuracy: Accuracy
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 1 when a final answer differs from Spark's (DuckDB's without Spark) or an answer has another schema."""
+    options = parse(arguments)
+    tables = ensure_tables(options.sf, options.data) | (ensure_synthetic(options.sf) if options.deep else {})
+    spark = start_spark("nearly-bench-progressive")
+    others: dict[str, Engine] = {"duckdb": duckdb_alone(tables)}
+    if not options.no_spark:
+        others["spark"] = spark_sql(spark, tables)
+    catalog = tempfile.mkdtemp(prefix="nearly-bench-")
+    atexit.register(shutil.rmtree, catalog, ignore_errors=True)
+    db = nearly.connect(spark, path=catalog)
+    for name, path in tables.items():
+        db.register(name, str(path))
+    db.sql("select count(*) from lineitem").run()
+    rows = []
+    for name, text in texts(options):
+        rows.append(measure(name, text, db, others, options.repeat))
+        print(f"{name} done", file=sys.stderr, flush=True)
+    db.close()
+    spark.stop()
+    summary = summarize(rows)
+    print_table(COLUMNS, rows)
+    for each in rows:
+        if each["problem"]:
+            print(f"{each['query']}: {each['problem']}")
+    print()
+    print_summary(summary)
+    if options.json:
+        write_json(options.json, {"benchmark": "progressive", "sf": options.sf, "repeat": options.repeat}, summary, rows)
+    return 1 if summary["mismatches"] else 0
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="run bench progressive", description=__doc__)
+    parser.add_argument("--sf", choices=sorted(PARTS, key=float), default="1", help="scale factor (default 1)")
+    parser.add_argument("--queries", type=lambda text: tuple(int(part) for part in text.split(",")), default=NUMBERS)
+    parser.add_argument("--repeat", type=int, default=1, help="runs of DuckDB and nearly, of which the median counts (default 1)")
+    parser.add_argument("--no-spark", action="store_true", help="leave Spark SQL out, which takes most of the time")
+    parser.add_argument("--deep", action="store_true", help="also the slow-buffering query and WAKE's synthetic depths 0 to 10")
+    parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where sf<N> is, or is generated")
+    parser.add_argument("--json", type=Path, help="write the report to this file")
+    return parser.parse_args(arguments)
+
+
+def texts(options: argparse.Namespace) -> list[tuple[str, str]]:
+    found = [(f"q{number:02}", query(number, options.sf)) for number in options.queries]
+    if options.deep:
+        found += [("sbi", SBI), *((f"deep{depth}", deep_query(depth)) for depth in range(11))]
+    return found
+
+
+def measure(name: str, text: str, db: nearly.Session, others: dict[str, Engine], repeat: int) -> Record:
+    """All engines on one query, in turn."""
+    seconds: dict[str, list[float]] = {}
+    tables: dict[str, pa.Table] = {}
+    problems = []
+    for turn in range(repeat + 1):
+        for engine, answer in {"nearly": own(db), **others}.items():
+            if engine == "spark" and turn:
+                continue
+            began = time.perf_counter()
+            try:
+                tables[engine] = answer(text)
+            except Exception as error:  # noqa: BLE001  one failing engine must not end the others
+                problems.append(f"{engine} failed: {str(error).splitlines()[0][:200]}")
+                continue
+            if turn or engine == "spark":
+                seconds.setdefault(engine, []).append(time.perf_counter() - began)
+    runs = [timeline(db, text) for _ in range(repeat)]
+    with PeakMemory() as peak:
+        final = timeline(db, text)[-1].answer
+    looks = sorted(runs, key=lambda run: run[0].seconds)[len(runs) // 2]
+    judge = tables.get("spark", tables.get("nearly"))
+    found = None if judge is None else difference(judge, final.table, text)
+    if found:
+        problems.append(f"nearly differs: {found}")
+    if any(look.answer.table.schema != final.table.schema for look in looks):
+        problems.append("an early answer has another schema")
+    medians = {engine: statistics.median(values) for engine, values in seconds.items()}
+    first = looks[0]
+    good = good_from(looks)
+    return {
+        "query": name, "spark s": medians.get("spark"), "duckdb s": medians.get("duckdb"), "nearly s": medians.get("nearly"),
+        "first s": first.seconds, "first %": 100 * first.answer.progress, "first error": first.accuracy.error,
+        "first strict": first.accuracy.strict, "recall": first.accuracy.recall, "1% s": good, "exact s": looks[-1].seconds,
+        "looks": len(looks), "state MB": float(looks[-1].answer.stats.get("state_bytes", 0)) / 2**20,
+        "peak_mb": peak.megabytes, "equal": not found, "problem": "; ".join(dict.fromkeys(problems)) or None,
+    }  # fmt: skip
+
+
+def own(db: nearly.Session) -> Engine:
+    """nearly's exact run, without early answers."""
+
+    def answer(text: str) -> pa.Table:
+        return db.sql(text).exact().table
+
+    return answer
+
+
+def timeline(db: nearly.Session, text: str) -> list[Look]:
+    """All answers with their times; how good they were is judged after the last."""
+    began = time.perf_counter()
+    found = [(time.perf_counter() - began, answer) for answer in db.sql(text)]
+    exact = found[-1][1].table
+    return [Look(seconds, answer, accuracy(answer, exact)) for seconds, answer in found]
+
+
+def good_from(looks: Sequence[Look]) -> float:
+    """From when on every answer's true error stays below 1 %."""
+    since = looks[-1].seconds
+    for look in reversed(looks):
+        if look.accuracy.error >= GOOD:
+            break
+        since = look.seconds
+    return since
+
+
+def summarize(rows: Sequence[Record]) -> Record:
+    """Medians of speed-ups and ratios over the queries."""
+
+    def ratios(above: str, below: str) -> list[float]:
+        pairs = [(row.get(above), row.get(below)) for row in rows]
+        return [float(a) / float(b) for a, b in pairs if isinstance(a, float) and isinstance(b, float) and b]
+
+    errors = [float(row["first error"]) for row in rows if isinstance(row["first error"], float)]
+    peaks = [float(row["peak_mb"]) for row in rows if isinstance(row["peak_mb"], float)]
+    recalls = [float(row["recall"]) for row in rows if isinstance(row["recall"], float)]
+    return {
+        "first_vs_spark": median(ratios("spark s", "first s")), "first_vs_duckdb": median(ratios("duckdb s", "first s")),
+        "percent1_vs_spark": median(ratios("spark s", "1% s")), "percent1_vs_duckdb": median(ratios("duckdb s", "1% s")),
+        "first_error": median(errors), "first_recall": median(recalls),
+        "exact_over_spark": median(ratios("exact s", "spark s")), "exact_over_duckdb": median(ratios("exact s", "duckdb s")),
+        "exact_over_own": median(ratios("exact s", "nearly s")),
+        "mismatches": sum(row["equal"] is not True for row in rows), "peak_mb": max(peaks, default=None),
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())
