@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nearly.plan.expressions import AggregateCall, Call, Column, Expression
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal
 from nearly.plan.nodes import Aggregate, Output, Plan, Project
 from nearly.plan.scope import FreshNames
 from nearly.plan.types import LONG, DataType, Decimal, bounded_decimal
@@ -41,7 +41,7 @@ def split_aggregate(plan: Aggregate, fresh: FreshNames) -> Split | None:
         call = output.expression
         if not isinstance(call, AggregateCall) or not _is_mergeable(call):
             return None
-        results.append(Output(output.name, _split_call(call, partial, merges, fresh)))
+        results.append(Output(output.name, _counted(call, _split_call(call, partial, merges, fresh), plan)))
     keys = [key.column for key in plan.keys] + ([plan.grouping_id] if plan.grouping_id else [])
     passed = tuple(Output(key.name, key) for key in keys)
     ordered = _in_order(plan, (*passed, *results))
@@ -66,6 +66,13 @@ def merged_parts(partial: Aggregate, parts: Plan) -> Aggregate:
 def _in_order(plan: Aggregate, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
     by_name = {output.name: output for output in outputs}
     return tuple(by_name[column.name] for column in plan.columns)
+
+
+def _counted(call: AggregateCall, merged: Expression, plan: Aggregate) -> Expression:
+    """Parts by further keys may have no row at all; then a count without keys is 0, not null."""
+    if plan.keys or call.function not in ("count", "count_if"):
+        return merged
+    return Call(LONG, "coalesce", (merged, Literal(LONG, 0)))
 
 
 def _is_mergeable(call: AggregateCall) -> bool:

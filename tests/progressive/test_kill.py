@@ -1,0 +1,57 @@
+"""A driver killed at random points goes on from its last batch and gives the answers of an uninterrupted run."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.processes import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = 20
+
+
+def _start(catalog: Path, events: Path, output: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.progressive.follow", str(catalog), str(events), str(output), "killed"]
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment(), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def _lines(path: Path) -> list[list[object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.mark.slow
+def test_twenty_kills(events: Path, tmp_path: Path) -> None:
+    calm, stormy = tmp_path / "calm.jsonl", tmp_path / "stormy.jsonl"
+    assert _start(tmp_path / "calm", events, calm).wait(timeout=120) == 0
+    expected = {units: rows for units, _, rows in _lines(calm)}
+    chance = random.Random(3)
+    kills = 0
+    for _ in range(KILLS * 3):
+        before = len(_lines(stormy))
+        process = _start(tmp_path / "stormy", events, stormy)
+        moment = chance.uniform(0.0, 0.3)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and len(_lines(stormy)) == before and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(moment)
+        if process.poll() is None:
+            kills += 1
+            subprocess.run(["pkill", "-KILL", "-s", str(process.pid)], check=False)
+            process.wait()
+        if any(exact for _, exact, _ in _lines(stormy)) and kills >= KILLS:
+            break
+    found = _lines(stormy)
+    assert kills >= KILLS
+    assert any(exact for _, exact, _ in found)
+    for units, _exact, rows in found:
+        if units in expected:
+            assert rows == expected[units]

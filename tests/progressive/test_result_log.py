@@ -1,0 +1,88 @@
+"""The log of a query: whatever is retried, a unit counts once."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from nearly.engine.result_log import Batch, ResultLog
+from nearly.engine.stream_task import Measured, Pace, fixed_cost
+
+
+def _batch(start: int, end: int, value: int = 0) -> Batch:
+    return Batch(0, start, end, 0.1, 0, {"stage_1": pa.table({"v": [value]})})
+
+
+def test_law_what_is_written_is_read(tmp_path: Path) -> None:
+    log = ResultLog(tmp_path / "q")
+    assert log.read(0, 0) is None
+    assert log.write(_batch(0, 3, 7))
+    found = log.read(0, 0)
+    assert found is not None
+    assert (found.start, found.end, found.tables["stage_1"]["v"].to_pylist()) == (0, 3, [7])
+
+
+def test_a_second_attempt_at_a_position_changes_nothing(tmp_path: Path) -> None:
+    log = ResultLog(tmp_path / "q")
+    assert log.write(_batch(0, 3, 1))
+    assert not log.write(_batch(0, 5, 2))
+    assert log.end(0) == 3
+    found = log.read(0, 0)
+    assert found is not None
+    assert found.tables["stage_1"]["v"].to_pylist() == [1]
+    assert [path.name for path in log.path.iterdir()] == ["0-000000.part"]
+
+
+def test_racing_attempts_make_one_chain(tmp_path: Path) -> None:
+    log = ResultLog(tmp_path / "q")
+
+    def attempt(step: int) -> None:
+        at = 0
+        while at < 60:
+            log.write(_batch(at, min(at + step, 60)))
+            at = log.end(0, at)
+
+    threads = [threading.Thread(target=attempt, args=(step,)) for step in (1, 2, 3, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    at, units = 0, []
+    while (batch := log.read(0, at)) is not None:
+        units += range(batch.start, batch.end)
+        at = batch.end
+    assert units == list(range(60))
+
+
+def test_stop_and_removal(tmp_path: Path) -> None:
+    log = ResultLog(tmp_path / "q")
+    log.ask_to_stop()
+    assert log.stopped
+    log.allow()
+    assert not log.stopped
+    log.remove()
+    assert log.stopped
+    log.ask_to_stop()
+
+
+def test_pace_grows_until_it_fills_the_cadence() -> None:
+    pace = Pace(first=4, growth=2.0, cadence=1.0)
+    rows = [100] * 64
+    assert pace.end(0, rows, ()) == 4
+    assert pace.end(4, rows, [Measured(400, 0.1)]) == 12
+    assert pace.end(12, rows, [Measured(400, 0.5), Measured(800, 1.0)]) == 20
+    assert Pace(sizes=(5, 1)).end(5, rows, [Measured(500, 9.0)]) == 6
+
+
+@pytest.mark.parametrize("start", [0, 10, 63])
+def test_pace_ends_with_the_units(start: int) -> None:
+    rows = [100] * 64
+    assert start < Pace().end(start, rows, [Measured(10_000, 0.01)] * 2) <= 64
+
+
+def test_fixed_cost_is_the_intercept() -> None:
+    assert fixed_cost([Measured(100, 0.6), Measured(200, 0.7)]) == pytest.approx(0.5)
+    assert fixed_cost([Measured(100, 0.6)]) == 0.0
