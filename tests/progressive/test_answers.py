@@ -188,3 +188,21 @@ def test_nothing_to_sample_is_exact_at_once(db: nearly.Session) -> None:
 def test_resume_of_an_unknown_query_is_refused(db: nearly.Session) -> None:
     with pytest.raises(nearly.UnknownName, match="nonsense"):
         db.resume("nonsense")
+
+
+def test_hard_bounds_never_fail_and_close(db: nearly.Session) -> None:
+    text = (
+        "select grp, count(*) as n, sum(id) as ids, min(price) as least, max(price) as most, avg(price) as mean, sum(price * 2) as d "
+        "from events where id >= 1000 group by grp order by grp"
+    )
+    exact = db.sql(text).exact().table
+    answers = list(run(db, text).answers())
+    assert len(answers) > 3
+    for answer in answers:
+        for name in exact.column_names:
+            ends = zip(answer.hard_low[name].to_pylist(), exact[name].to_pylist(), answer.hard_high[name].to_pylist(), strict=True)
+            for low, value, high in ends:
+                assert low is not None
+                assert high is not None
+                assert low <= value <= high
+    assert answers[-1].hard_low == answers[-1].hard_high == answers[-1].table

@@ -25,6 +25,8 @@ class Sides:
     value: tuple[pa.ChunkedArray, ...]
     low: tuple[pa.ChunkedArray, ...]
     high: tuple[pa.ChunkedArray, ...]
+    hard_low: tuple[pa.ChunkedArray, ...]
+    hard_high: tuple[pa.ChunkedArray, ...]
     error: float = 0.0
     lasting_error: float = 0.0
 
@@ -32,7 +34,17 @@ class Sides:
     def of(cls, found: pa.Table, query: Query) -> Sides:
         """Every bound equal to the value."""
         columns = tuple(_typed(found.column(place), type_) for place, type_ in enumerate(_types(query)))
-        return cls(columns, columns, columns)
+        return cls(columns, columns, columns, columns, columns)
+
+    def certain_but(self, evolving: list[int], known: dict[int, tuple[list[Any], list[Any]]]) -> Sides:
+        """Evolving columns with these certain bounds, or with none."""
+        low, high = list(self.hard_low), list(self.hard_high)
+        for place in evolving:
+            type_ = self.value[place].type
+            ends = known.get(place, ([None] * len(self.value[place]),) * 2)
+            low[place] = pa.chunked_array([_certain(ends[0], type_, decimal.ROUND_FLOOR)])
+            high[place] = pa.chunked_array([_certain(ends[1], type_, decimal.ROUND_CEILING)])
+        return replace(self, hard_low=tuple(low), hard_high=tuple(high))
 
     def opened(self, places: list[int]) -> Sides:
         """These columns without bounds."""
@@ -57,14 +69,25 @@ class Sides:
 def assemble(query: Query, sides: Sides, progress: float, confidence: float, stats: dict[str, Any]) -> Answer:
     """An answer that is not yet exact."""
     schema = pa.schema([pa.field(name, type_) for name, type_ in zip(query.names, _types(query), strict=True)])
-    unknown = pa.Table.from_arrays([pa.nulls(len(column), column.type) for column in sides.value], schema=schema)
-    value, low, high = (pa.Table.from_arrays(list(side), schema=schema) for side in (sides.value, sides.low, sides.high))
+    columns = (sides.value, sides.low, sides.high, sides.hard_low, sides.hard_high)
+    value, low, high, hard_low, hard_high = (pa.Table.from_arrays(list(side), schema=schema) for side in columns)
     facts = stats | {"anytime_error": sides.lasting_error}
-    return Answer(value, low, high, unknown, unknown, min(progress, 1.0), False, confidence, sides.error, "progressive", facts)
+    return Answer(value, low, high, hard_low, hard_high, min(progress, 1.0), False, confidence, sides.error, "progressive", facts)
 
 
 def _types(query: Query) -> list[pa.DataType]:
     return [to_arrow(type_) for type_ in query.types]
+
+
+def _certain(ends: list[Any], type_: pa.DataType, rounding: str) -> pa.Array:
+    """Ends in the column's type, moved outward; those that do not fit it are not known in it."""
+    if pa.types.is_decimal(type_):
+        step, context = decimal.Decimal(1).scaleb(-type_.scale), decimal.Context(prec=80, rounding=rounding)
+        ends = [None if end is None else decimal.Decimal(end).quantize(step, context=context) for end in ends]
+    try:
+        return pa.array(ends, type_)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.nulls(len(ends), type_)
 
 
 def _relative(theta: Floats, found: Interval) -> float:

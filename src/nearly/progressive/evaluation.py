@@ -19,6 +19,7 @@ from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import Input, Join, Output, Plan, Project, Query
 from nearly.plan.types import BOOLEAN, DOUBLE, INT, is_numeric
 from nearly.progressive.cells import Sides, assemble
+from nearly.progressive.certain import CertainBounds
 from nearly.progressive.reading import Reading
 from nearly.rewrite.stream import Cut
 from nearly.rewrite.weigh import Growths, Weighted, incidence, keyed_aggregates, replicate, weigh
@@ -37,6 +38,7 @@ class Evaluation:
     cut: Cut
     state: State
     confidence: float
+    certain: CertainBounds
 
     def answer(self, reading: Reading, look: int, stats: dict[str, Any]) -> Answer:
         """The estimate after the units read, with bounds."""
@@ -44,7 +46,7 @@ class Evaluation:
         point = weigh(self.cut.tail, self.cut.stages, reading.weight, growths)
         found = self.state.run(point.plan)
         evolving = [place for place, column in enumerate(self.cut.tail.columns) if column.name in point.evolving]
-        sides = Sides.of(found, self.query)
+        sides = Sides.of(found, self.query).certain_but(evolving, self.certain.columns(found, reading.positions))
         if evolving and found.num_rows:
             sides = self._bounded(point, found, evolving, growths, reading, look, sides)
         facts = stats | {"evolving": tuple(evolving)}

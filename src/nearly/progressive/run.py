@@ -25,6 +25,7 @@ from nearly.engine.units import Units, units_of
 from nearly.errors import EngineError, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Query, Scan
+from nearly.progressive.certain import CertainBounds
 from nearly.progressive.evaluation import Evaluation
 from nearly.progressive.ranges import SLACK, VariationRanges
 from nearly.progressive.reading import Reading
@@ -119,7 +120,7 @@ class Run:
         self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace)
         known = [log.end(site) for site in range(len(job.fragments))]
         state = State(cut.stages, self.engine.native.settings)
-        evaluation = Evaluation(query, cut, state, self.request.confidence)
+        evaluation = Evaluation(query, cut, state, self.request.confidence, CertainBounds(cut, units, state))
         progress = Progress(units, VariationRanges(cut, state, self.request.slack))
         self._publish(log, progress)
 
@@ -130,6 +131,7 @@ class Run:
         job.start(foresee if progress.ranges.stages else None)
         while True:
             for batch in self._batches(job):
+                arrived = time.perf_counter()
                 state.add(batch.tables)
                 progress.add(batch, job.positions(batch))
                 if job.complete or not progress.new(len(job.fragments)) or batch.end < known[batch.site]:
@@ -141,6 +143,7 @@ class Run:
                 progress.looks += 1
                 facts = progress.facts(state) | {"seconds": time.perf_counter() - started}
                 self.last = evaluation.answer(reading, progress.looks, facts)
+                self.last.stats["answer_seconds"] = time.perf_counter() - arrived
                 yield self.last
             if self._ended:
                 return
