@@ -192,7 +192,8 @@ def test_resume_of_an_unknown_query_is_refused(db: nearly.Session) -> None:
 
 def test_hard_bounds_never_fail_and_close(db: nearly.Session) -> None:
     text = (
-        "select grp, count(*) as n, sum(id) as ids, min(price) as least, max(price) as most, avg(price) as mean, sum(price * 2) as d "
+        "select grp, count(*) as n, sum(id) as ids, min(price) as least, max(price) as most, avg(price) as mean, "
+        "sum(price * 2) as twice "
         "from events where id >= 1000 group by grp order by grp"
     )
     exact = db.sql(text).exact().table
