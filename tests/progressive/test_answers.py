@@ -207,3 +207,16 @@ def test_hard_bounds_never_fail_and_close(db: nearly.Session) -> None:
                 assert high is not None
                 assert low <= value <= high
     assert answers[-1].hard_low == answers[-1].hard_high == answers[-1].table
+
+
+@pytest.mark.parametrize(
+    "measure", ["stddev(x)", "var_pop(price)", "corr(x, id)", "covar_samp(x, price)", "median(x)", "percentile(price, 0.9)"]
+)
+def test_statistics_are_estimated_and_then_exact(db: nearly.Session, measure: str) -> None:
+    text = f"select grp, {measure} as v from events group by grp order by grp"
+    exact = db.sql(text).exact().table
+    answers = list(run(db, text).answers())
+    assert difference(exact, answers[-1].table, text) is None
+    assert len(answers) > 3
+    for answer in answers[1:]:
+        assert answer.table["v"].to_pylist() == pytest.approx(exact["v"].to_pylist(), rel=0.2, abs=0.1)

@@ -37,6 +37,7 @@ from nearly.plan.schema import FindTable
 from nearly.plan.scope import FreshNames
 from nearly.plan.types import BOOLEAN, INT
 from nearly.rewrite.decide import Decision, decided_parts, decision
+from nearly.rewrite.moments import by_moments
 from nearly.rewrite.prune import prune
 from nearly.rewrite.split_aggregate import Split, split_aggregate
 from nearly.rewrite.split_distinct import split_distinct
@@ -47,6 +48,10 @@ UNIT = "@unit"
 
 WORTH_STREAMING = 0.02
 """Tables below this share of the largest one's rows are read whole: they are soon read."""
+
+
+GATHERED_ROWS = 2_000_000
+"""Rows of streamed tables that may come to the driver as they are, for aggregates that cannot be merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,11 +268,21 @@ class _Streamer:
             return At(apart.outer(inner.plan), DRIVER, child.scans)
         split = split_aggregate(replace(plan, child=child.plan), self.fresh)
         if split is None:
-            self.mergeable = False
-            return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)
+            return self._approximate_aggregate(plan, child)
         parts = self._by_unit(split.partial, child)
         keys = tuple(key.name for key in split.keys)
         return At(split.merged(self._gather(parts, child.unit, keys, partial=True)), DRIVER, child.scans)
+
+    def _approximate_aggregate(self, plan: Aggregate, child: At) -> At:
+        """Estimates of what has no exact merge: from sums, or, when there are not too many, from the rows themselves."""
+        self.mergeable = False
+        sums = by_moments(plan, self.fresh)
+        if sums is not None:
+            inner = self._partial_aggregate(sums.inner, child)
+            return At(sums.outer(inner.plan), DRIVER, child.scans)
+        if sum(self.find_table(scan.table).rows for scan in child.scans) > GATHERED_ROWS:
+            raise Unsupported("an aggregate without a merge over a large table; its exact answer comes at once")
+        return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)
 
     def _dependent_aggregate(self, plan: Aggregate, child: At) -> At:
         """Rows that wait for a value of the driver are kept grouped by what the value decides on (iOLAP, appendix B).

@@ -39,8 +39,8 @@ from nearly.rewrite.stream import Gathered
 
 WEIGHTS = Input("weights", (Column(INT, "replicate"), Column(INT, "unit_group"), Column(DOUBLE, "unit_weight")))
 REPLICATES = Input("replicates", (Column(INT, "replicate"),))
-_UNCHANGED = frozenset({"min", "max", "bool_and", "bool_or"})
-_SPREADS = {"variance": (1.0, False), "stddev": (1.0, True), "var_pop": (0.0, False), "stddev_pop": (0.0, True)}
+_UNCHANGED = frozenset({"min", "max", "bool_and", "bool_or", "percentile"})
+"""Aggregates that do not grow with the rows; within a replicate all rows weigh the same, so quantiles need no weights."""
 
 
 Growth = tuple[float, ...]
@@ -346,8 +346,6 @@ class _Aggregation:
                 return self._moment(call_, 1, weight, calls)
             case "avg":
                 return Call(DOUBLE, "average_of", (self._moment(call_, 1, weight, calls), self._moment(call_, 0, weight, calls)))
-            case function if function in _SPREADS:
-                return self._spread(call_, weight, calls)
         raise Unsupported(f"{call_.function} has no estimator yet")
 
     def _total(self, test: Expression, weight: Expression, where: Expression | None, calls: list[Output]) -> Expression:
@@ -363,15 +361,6 @@ class _Aggregation:
         if power == 0:
             value = call("case", (Call(BOOLEAN, "isnotnull", (argument,)), weight, Literal(DOUBLE, None)))
         return self._added(AggregateCall(DOUBLE, "sum", (value,), False, call_.where), calls)
-
-    def _spread(self, call_: AggregateCall, weight: Expression, calls: list[Output]) -> Expression:
-        """Variance and standard deviation from weighted moments."""
-        freedom, root = _SPREADS[call_.function]
-        zero, one, two = (self._moment(call_, power, weight, calls) for power in (0, 1, 2))
-        mean_square = Call(DOUBLE, "average_of", (Call(DOUBLE, "*", (one, one)), zero))
-        squares = call("greatest", (Call(DOUBLE, "-", (two, mean_square)), Literal(DOUBLE, 0.0)))
-        variance = Call(DOUBLE, "average_of", (squares, Call(DOUBLE, "-", (zero, Literal(DOUBLE, freedom)))))
-        return call("sqrt", (variance,)) if root else variance
 
     def _added(self, call_: AggregateCall, calls: list[Output]) -> Column:
         output = Output(self.weigher.fresh("whole"), call_)
