@@ -86,7 +86,7 @@ def sparkline(points: tuple[Point, ...]) -> str:
     """The values in the range of the first interval: a curve that flattens as the value settles.
 
     >>> sparkline((Point(0.1, 5.0, 0.0, 10.0), Point(0.5, 9.9, 9.0, 10.0)))
-    '▄█'
+    '▅█'
     """
     if len(points) < 2:
         return ""

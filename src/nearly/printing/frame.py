@@ -92,6 +92,6 @@ class Frame:
 
 def _column(field: pa.Field, sides: list[list[Any]]) -> Column:
     decimals = decimals_of([each for each in sides[0] if isinstance(each, float)])
-    cells = tuple(cell(*each, decimals) for each in zip(*sides, strict=True))
+    cells = tuple(cell(value, low, high, decimals) for value, low, high in zip(*sides, strict=True))
     evolving = any(not certain(*each) for each in zip(*sides, strict=True))
     return Column(cut(visible(field.name), LONGEST_NAME), is_numeric(field.type), cells, evolving)
