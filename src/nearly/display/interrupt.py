@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Self
 
+from nearly.errors import NearlyError
+
 GRACE_SECONDS = 2.0
 """A query that is still busy so long after it was asked to stop is interrupted where it stands."""
 
@@ -34,11 +36,11 @@ class Interruption:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
-        """An interrupt that had to be raised ends here; the native engine turns it into a RuntimeError."""
+        """An interrupt that had to be raised ends here, also where an engine turned it into an error of its own."""
         self._over.set()
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
-        return self._raised and kind is not None and issubclass(kind, KeyboardInterrupt | RuntimeError)
+        return self._raised and kind is not None and issubclass(kind, KeyboardInterrupt | RuntimeError | NearlyError)
 
     def _interrupted(self, number: int, frame: FrameType | None) -> None:
         if self.happened:
