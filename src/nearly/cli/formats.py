@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import itertools
 import json
 import math
-from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, BinaryIO
@@ -62,15 +62,11 @@ WRITERS: dict[str, Callable[[Answer, BinaryIO], None]] = {"csv": write_csv, "jso
 
 
 def _distinct(names: list[str]) -> list[str]:
-    seen: Counter[str] = Counter()
+    """The names with numbers after those that repeat one before; a number never makes a name that another column has."""
     found: list[str] = []
     for name in names:
-        seen[name] += 1
-        free = name
-        while (free in names and seen[name] > 1) or free in found:
-            free = f"{name}_{seen[name]}"
-            seen[name] += 1
-        found.append(free)
+        numbered = (f"{name}_{number}" for number in itertools.count(2))
+        found.append(name if name not in found else next(each for each in numbered if each not in found and each not in names))
     return found
 
 
