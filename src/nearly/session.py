@@ -140,6 +140,8 @@ class Session:
         asked = confidence if goal.confidence is None else goal.confidence
         if not 0 < asked < 1:
             raise SchemaError(f"confidence={asked} must lie between 0 and 1")
+        if seed < 0:
+            raise SchemaError(f"seed={seed} must not be negative")
         request = Request(asked, seed, None if stream is None else frozenset(stream))
         return Query(self._open, plain, request, kernel, goal)
 

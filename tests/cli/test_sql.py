@@ -81,7 +81,7 @@ def test_arrow_round_trip(ask: Any) -> None:
 def test_a_csv_file_is_a_table_and_names_are_compared_without_case(ask: Any) -> None:
     code, out = ask("select Name, zone as z, zone as z from Zones order by zone", "--format", "json")
     assert code == 0
-    assert json.loads(out) == [{"name": "north", "z": 1, "z_2": 1}, {"name": "süd", "z": 2, "z_2": 2}]
+    assert json.loads(out) == [{"Name": "north", "z": 1, "z_2": 1}, {"Name": "süd", "z": 2, "z_2": 2}]
 
 
 def test_a_catalog_is_kept(ask: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,8 @@ from nearly.display.status import Clock, progress_line
 from nearly.display.terminal import Terminal
 from nearly.display.trail import LONGEST, Point, Trail, sparkline
 from nearly.printing.characters import width
+from nearly.printing.frame import Frame
+from nearly.printing.plain import plain_table
 from tests.fixtures.answers import by_city, by_city_exactly, estimated
 
 
@@ -55,6 +57,14 @@ def test_a_narrow_terminal_is_never_overrun() -> None:
     assert "19 more columns" in text
     assert "more rows" in text
     assert all(width(line) <= 60 for line in final)
+
+
+def test_what_just_fits_is_shown_whole() -> None:
+    table = pa.table({name: [name * 10] for name in "abcd"})
+    frame = Frame.of(table, table, table, 5)
+    room = max(map(width, plain_table(frame).splitlines()))
+    assert all(name * 10 in drawn(iter([Answer.exactly(table, "native")]), columns=room) for name in "abcd")
+    assert "1 more column" in drawn(iter([Answer.exactly(table, "native")]), columns=room - 1)
 
 
 def test_an_empty_answer_and_one_row() -> None:

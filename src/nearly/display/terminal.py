@@ -15,7 +15,7 @@ from nearly.display.status import Clock, progress_bar, progress_line, remarks
 from nearly.display.trail import Trail
 from nearly.printing.cells import Cell
 from nearly.printing.characters import pad
-from nearly.printing.frame import Column, Frame
+from nearly.printing.frame import GAP, Column, Frame
 from nearly.printing.numbers import duration_text
 
 LINES_AROUND = 6
@@ -67,7 +67,8 @@ class Terminal:
 
 
 def _table(frame: Frame) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
+    """Columns as far apart as the frame reckons with; one of the blanks between them is the rule's."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False, header_style="bold")
     for column in frame.columns:
         table.add_column(Text(pad(column.name, column.width, column.numeric)), no_wrap=True, overflow="ellipsis")
     drawn = [[_cell(column, each) for each in column.cells] for column in frame.columns]

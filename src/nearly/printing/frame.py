@@ -84,10 +84,14 @@ class Frame:
         """What is left out, for the reader."""
         found = []
         if self.hidden_rows:
-            found.append(f"{self.hidden_rows:,} more rows")
+            found.append(_more(self.hidden_rows, "row"))
         if self.hidden_columns:
-            found.append(f"{self.hidden_columns:,} more columns")
+            found.append(_more(self.hidden_columns, "column"))
         return tuple(found)
+
+
+def _more(count: int, what: str) -> str:
+    return f"{count:,} more {what}{'' if count == 1 else 's'}"
 
 
 def _column(field: pa.Field, sides: list[list[Any]]) -> Column:
