@@ -19,8 +19,8 @@ PARTS = {"0.1": 4, "1": 16, "10": 64}
 """Files per large table at each scale factor."""
 
 
-def ensure_tables(scale: str, directory: Path = DEFAULT_DIRECTORY) -> dict[str, Path]:
-    """The directory of every table, generated first when it is not there.
+def ensure_tables(scale: str, directory: Path = DEFAULT_DIRECTORY, parts: int | None = None) -> dict[str, Path]:
+    """The directory of every table, generated first when it is not there; a large table in so many files.
 
     The scale factor's directory appears by one rename, so it is complete whenever it exists.
     """
@@ -30,15 +30,15 @@ def ensure_tables(scale: str, directory: Path = DEFAULT_DIRECTORY) -> dict[str, 
         directory.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".sf{scale}-", dir=directory))
         try:
-            _generate(scale, draft)
+            _generate(scale, draft, parts or PARTS[scale])
             _publish(draft, target)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return {table: target / table for table in TABLES}
 
 
-def _generate(scale: str, directory: Path) -> None:
-    for tables, parts in ((LARGE_TABLES, PARTS[scale]), (SMALL_TABLES, 1)):
+def _generate(scale: str, directory: Path, large_parts: int) -> None:
+    for tables, parts in ((LARGE_TABLES, large_parts), (SMALL_TABLES, 1)):
         subprocess.run(
             [
                 _generator(), "parquet", "--quiet", f"--scale-factor={scale}", f"--parts={parts}",

@@ -1,5 +1,6 @@
 """Answers early, nearly exact, then exact, on Spark."""
 
+from nearly import notebook as notebook  # registers itself as the place where `Query.live` shows answers
 from nearly.answer import Answer
 from nearly.errors import (
     ConstraintError,

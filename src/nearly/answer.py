@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from nearly.printing.frame import Frame
+from nearly.printing.numbers import percent_text
+from nearly.printing.plain import plain_table
+
 if TYPE_CHECKING:
     import pandas as pd
+
+SHOWN_ROWS = 20
+SHOWN_WIDTH = 120
+"""How much of an answer its text shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,15 @@ class Answer:
             names += [name, f"{name}_low", f"{name}_high"]
         return pa.Table.from_arrays(columns, names=names).to_pandas()
 
+    @property
+    def state(self) -> str:
+        """How good the answer is, in a few words."""
+        if self.exact:
+            return "exact"
+        return f"{percent_text(self.progress)} read, error {percent_text(self.error)} at {percent_text(self.confidence)} confidence"
+
     def __str__(self) -> str:
-        state = "exact" if self.exact else f"{self.progress:.0%} read"
-        return f"{self.table.num_rows} rows, {state}, from {self.source}\n{self.table.to_string(preview_cols=20)}"
+        """A table with the interval of each uncertain value, then how good it is and where it comes from."""
+        shown = Frame.of(self.table, self.low, self.high, SHOWN_ROWS).fitted(SHOWN_WIDTH)
+        rows = "1 row" if self.table.num_rows == 1 else f"{self.table.num_rows:,} rows"
+        return f"{plain_table(shown)}\n({rows}, {self.state}, from {self.source})"

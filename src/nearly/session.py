@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from nearly.answer import Answer
+from nearly.display.show import show
 from nearly.engine.catalog import Catalog
 from nearly.engine.cluster import Sites, open_cluster
 from nearly.engine.exact import DEFAULT_MEMORY_MB, Engine, Prepared
@@ -139,6 +140,8 @@ class Session:
         asked = confidence if goal.confidence is None else goal.confidence
         if not 0 < asked < 1:
             raise SchemaError(f"confidence={asked} must lie between 0 and 1")
+        if seed < 0:
+            raise SchemaError(f"seed={seed} must not be negative")
         request = Request(asked, seed, None if stream is None else frozenset(stream))
         return Query(self._open, plain, request, kernel, goal)
 
@@ -183,21 +186,31 @@ class Query:
     def __iter__(self) -> Iterator[Answer]:
         yield from self._answers(self._goal)
 
-    def run(self, *, error: float | None = None, seconds: float | None = None) -> Answer:
-        """The first answer whose relative error is at most `error`, or the best one after some `seconds`; else the exact one.
+    def answers(self, *, error: float | None = None, seconds: float | None = None) -> Iterator[Answer]:
+        """Answers until one's relative error is at most `error` or some `seconds` have passed; else until the exact one.
 
-        The error is judged by intervals that stay valid although the run stops as soon as they are narrow.
+        The error is judged by intervals that stay valid although the run stops as soon as they are narrow. Without either, what
+        the query's own text asks for counts.
         """
         goal = Goal(error, seconds) if error is not None or seconds is not None else self._goal
         for name, value in (("error", goal.error), ("seconds", goal.seconds)):
             if value is not None and not value > 0:
                 raise SchemaError(f"{name}={value} must be greater than 0")
+        return self._answers(goal)
+
+    def run(self, *, error: float | None = None, seconds: float | None = None) -> Answer:
+        """The last of the answers that `answers` gives for the same arguments."""
         answer = None
-        for answer in self._answers(goal):  # noqa: B007  the last one counts
+        for answer in self.answers(error=error, seconds=seconds):  # noqa: B007  the last one counts
             pass
-        if answer is None:
-            raise EngineError("the query was stopped before its first answer")
-        return answer
+        return _given(answer)
+
+    def live(self, *, error: float | None = None, seconds: float | None = None) -> Answer:
+        """Show the answers as they come, in a notebook or on the terminal, and return the last one.
+
+        An interrupt (Ctrl-C, or the notebook's stop button) stops the query; its newest answer is then the last one.
+        """
+        return _given(show(self.answers(error=error, seconds=seconds), self.stop).answer)
 
     @property
     def id(self) -> str:
@@ -251,3 +264,9 @@ class Query:
         if self._prepared is None:
             self._prepared = self._engine.prepare(self._text, self._kernel)
         return self._prepared
+
+
+def _given(answer: Answer | None) -> Answer:
+    if answer is None:
+        raise EngineError("the query was stopped before its first answer")
+    return answer

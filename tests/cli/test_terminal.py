@@ -1,0 +1,113 @@
+"""`nearly sql` on a pseudo-terminal, with a Spark of its own: the live table, and Ctrl-C."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import sys
+import termios
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from nearly.printing.characters import width
+from tests.fixtures.lake import write_lake
+from tests.processes import environment
+
+COLUMNS, LINES = 90, 24
+SECONDS_TO_VANISH = 30
+QUICK = "select city, sum(fare) as s, count(*) as n from rides group by city order by city nulls last"
+SLOW = "select city, sum(fare * a.n) as s from rides, numbers a, numbers b where a.n + b.n > fare group by city"
+"""For every ride a look at each of 360,000 pairs: many seconds of work, of which the first share comes soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a program on a terminal wrote, how it ended, and the session whose processes it started."""
+
+    output: str
+    code: int
+    id: int
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_lake(tmp_path_factory.mktemp("lake"))
+
+
+def on_terminal(lake: Path, query: str, interrupt_at: bytes | None = None) -> Session:
+    """Run the command on a terminal of its own; press Ctrl-C as soon as a text appears on it."""
+    settings = environment() | {"TERM": "xterm-256color"}
+    child, terminal = pty.fork()
+    if child == 0:
+        arguments = [sys.executable, "-m", "nearly.cli.main", "sql", query, "--data", str(lake)]
+        os.execve(sys.executable, arguments, settings)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+    written = b""
+    while True:
+        try:
+            written += os.read(terminal, 65536)
+        except OSError:  # Linux reports the end of the last process on a terminal as an error
+            break
+        if interrupt_at is not None and interrupt_at in written:
+            os.write(terminal, b"\x03")
+            interrupt_at = None
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    return Session(written.decode(), os.waitstatus_to_exitcode(status), child)
+
+
+def last_screen(output: str) -> list[str]:
+    """The lines of the table as it was drawn last, without colours and movements."""
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output)
+    return [line.rstrip() for line in plain[plain.rindex("city") :].replace("\r", "").split("\n")]
+
+
+def processes_of(session: int) -> list[str]:
+    """The processes of a terminal session that are alive."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            found.append(entry.parent.name)
+    return found
+
+
+def assert_nothing_is_left(session: int) -> None:
+    deadline = time.monotonic() + SECONDS_TO_VANISH
+    while processes_of(session) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert processes_of(session) == []
+
+
+def test_the_table_is_live_and_ends_exact(lake: Path) -> None:
+    session = on_terminal(lake, QUICK)
+    screen = last_screen(session.output)
+    assert session.code == 0
+    assert "±" in session.output
+    assert "20 % read" in session.output
+    assert session.output.count("Oslo") >= 3
+    assert [line.split()[0] for line in screen[2:6]] == ["Oslo", "Zürich", "東京", "NULL"]
+    assert "100 % read" in screen[6]
+    assert screen[6].endswith("exact ✓")
+    assert not any("±" in line for line in screen)
+    assert all(width(line) <= COLUMNS for line in screen)
+    assert "WARN" not in session.output
+    assert_nothing_is_left(session.id)
+
+
+def test_an_interrupt_leaves_the_last_answer_and_no_process(lake: Path) -> None:
+    session = on_terminal(lake, SLOW, interrupt_at=b"% read")
+    assert session.code == 130
+    assert "±" in session.output
+    assert "stopped at an estimate: " in session.output
+    assert "Traceback" not in session.output
+    assert_nothing_is_left(session.id)

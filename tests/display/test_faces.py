@@ -1,0 +1,179 @@
+"""Answers on a terminal and in lines, without Spark."""
+
+from __future__ import annotations
+
+import io
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from nearly.answer import Answer
+from nearly.display.interrupt import Interruption
+from nearly.display.lines import Lines
+from nearly.display.show import show
+from nearly.display.status import Clock, progress_line
+from nearly.display.terminal import Terminal
+from nearly.display.trail import LONGEST, Point, Trail, sparkline
+from nearly.printing.characters import width
+from nearly.printing.frame import Frame
+from nearly.printing.plain import plain_table
+from tests.fixtures.answers import by_city, by_city_exactly, estimated
+
+
+def converging() -> Iterator[Answer]:
+    yield by_city(0.25, move=100)
+    yield by_city(0.5, move=50)
+    yield by_city_exactly()
+
+
+def drawn(answers: Iterator[Answer], columns: int = 100, lines: int = 30) -> str:
+    stream = io.StringIO()
+    Terminal(Console(file=stream, force_terminal=True, width=columns, height=lines, color_system=None)).show(answers)
+    return stream.getvalue()
+
+
+def test_the_terminal_shows_values_intervals_curves_and_the_end() -> None:
+    text = drawn(converging())
+    assert "1,100 ± 150" in text
+    assert "25 % read" in text
+    assert "about 3 groups not met yet" in text
+    last = text.rsplit("city", 1)[1]
+    assert "1,010.50" in last
+    assert "2,990.25" in last
+    assert "exact ✓" in last
+    assert "±" not in last
+    assert any(bar in last for bar in "▁▂▃▄▅▆▇█")
+
+
+def test_a_narrow_terminal_is_never_overrun() -> None:
+    wide = pa.table({f"column_{place}": ["x" * 30] * 100 for place in range(20)})
+    text = drawn(iter([Answer.exactly(wide, "native")]), columns=60, lines=12)
+    final = [line for line in text.splitlines() if "x" * 30 in line]
+    assert "19 more columns" in text
+    assert "more rows" in text
+    assert all(width(line) <= 60 for line in final)
+
+
+def test_what_just_fits_is_shown_whole() -> None:
+    table = pa.table({name: [name * 10] for name in "abcd"})
+    frame = Frame.of(table, table, table, 5)
+    room = max(map(width, plain_table(frame).splitlines()))
+    assert all(name * 10 in drawn(iter([Answer.exactly(table, "native")]), columns=room) for name in "abcd")
+    assert "1 more column" in drawn(iter([Answer.exactly(table, "native")]), columns=room - 1)
+
+
+def test_an_empty_answer_and_one_row() -> None:
+    for rows in (0, 1):
+        table = pa.table({"a": pa.array(range(rows), pa.int64())})
+        assert "exact" in drawn(iter([Answer.exactly(table, "native")]))
+
+
+def test_lines_for_a_pipe() -> None:
+    stream = io.StringIO()
+    shown = show(converging(), lambda: None, Lines(stream))
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("25 % read, 0.")
+    assert lines[0].endswith("error 2.1 %")
+    assert lines[2].startswith("100 % read")
+    assert lines[-2].split() == ["Oslo", "1,010.50", "10"]
+    assert shown.answer is not None
+    assert shown.answer.exact
+    assert not shown.interrupted
+
+
+def test_lines_in_an_encoding_that_lacks_the_characters() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    show(iter([by_city()]), lambda: None, Lines(stream))
+    text = stream.buffer.getvalue().decode("ascii")  # type: ignore[attr-defined]
+    assert "\\u6771\\u4eac" in text
+
+
+def test_an_interrupt_stops_the_query_and_keeps_the_newest_answer() -> None:
+    stopped = threading.Event()
+
+    def answers() -> Iterator[Answer]:
+        yield by_city()
+        signal.raise_signal(signal.SIGINT)
+        assert stopped.wait(10)
+
+    stream = io.StringIO()
+    shown = show(answers(), stopped.set, Lines(stream))
+    assert shown.interrupted
+    assert shown.answer is not None
+    assert "1,000 ± 150" in stream.getvalue()
+
+
+def test_a_query_that_does_not_stop_is_interrupted_where_it_stands() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with Interruption(lambda: None, grace=0.05) as interruption:
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(30)
+        pytest.fail("the sleep was not interrupted")
+    assert interruption.happened
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_other_errors_pass_through() -> None:
+    with pytest.raises(ZeroDivisionError), Interruption(lambda: None):
+        raise ZeroDivisionError
+
+
+def test_outside_of_the_main_thread_answers_are_shown_too() -> None:
+    stream = io.StringIO()
+    worker = threading.Thread(target=lambda: show(converging(), lambda: None, Lines(stream)))
+    worker.start()
+    worker.join(10)
+    assert "exact" in stream.getvalue()
+
+
+def test_no_answer_at_all() -> None:
+    assert show(iter(()), lambda: None, Lines(io.StringIO())).answer is None
+
+
+def test_time_left_counts_from_the_first_answer() -> None:
+    times = iter([0.0, 30.0, 32.0])
+    clock = Clock(lambda: next(times))
+    clock.tick(by_city(0.2))
+    assert clock.left is None
+    clock.tick(by_city(0.6))
+    assert clock.left == pytest.approx(2.0)
+    assert progress_line(by_city(0.6), clock.elapsed) == "60 % read, 32 s, error 2.1 %"
+
+
+def test_a_row_keeps_its_past_when_it_moves() -> None:
+    trail = Trail(rows=10)
+    trail.add(by_city(0.25))
+    swapped = by_city(0.5, move=50)
+    places = pa.array([1, 0])
+    tables = [each.take(places) for each in (swapped.table, swapped.low, swapped.high)]
+    trail.add(estimated(*tables, progress=0.5))
+    assert [point.value for point in trail.points(0, 1)] == [3000.0, 2950.0]
+    assert [point.value for point in trail.points(1, 1)] == [1000.0, 1050.0]
+    assert trail.evolving == {1}
+
+
+def test_equal_rows_and_rows_of_uncertain_columns_only() -> None:
+    trail = Trail(rows=10)
+    for progress in (0.1, 0.2):
+        trail.add(estimated({"s": [1.0, 2.0]}, {"s": [0.0, 0.0]}, {"s": [3.0, 3.0]}, progress))
+    assert [len(trail.points(row, 0)) for row in (0, 1)] == [2, 2]
+
+
+def test_a_long_past_is_thinned_and_keeps_its_beginning() -> None:
+    trail = Trail(rows=1)
+    for step in range(1000):
+        trail.add(estimated({"s": [float(step)]}, {"s": [-1.0]}, {"s": [2000.0]}, step / 1000))
+    points = trail.points(0, 0)
+    assert len(points) <= LONGEST
+    assert (points[0].value, len(sparkline(points))) == (0.0, 8)
+
+
+def test_a_curve_of_what_is_no_number() -> None:
+    points = tuple(Point(0.1 * step, value, None, None) for step, value in enumerate((1.0, float("nan"), 1.0)))
+    assert len(sparkline(points)) == 3
+    assert sparkline((Point(0.1, 1.0, None, None), Point(0.2, 1.0, None, None))) == "▅▅"
