@@ -1,0 +1,90 @@
+"""Ranges equal brute force: for thousands of random constraint sets all instances are enumerated."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from tests.missing.oracle import ROWS, SCHEMA, Row, Statement, aggregate, instances, predicate, statement
+
+from nearly.errors import ConstraintError
+from nearly.missing.aggregate_range import AggregateRange, Certain, Ranger
+from nearly.missing.bound_set import bind_constraints, region_of
+from nearly.missing.cells import Deadline
+from nearly.missing.certain import Bounds
+from nearly.missing.conflicts import refuse_conflicts
+from nearly.missing.effects import Question
+from nearly.missing.measures import Measure
+from nearly.missing.predicates import Regions
+from nearly.missing.problem import Problem
+from nearly.missing.row_space import RowSpace
+from nearly.plan.expressions import Column
+
+SPACE = RowSpace.of(SCHEMA, "UTC")
+FUNCTIONS = ("sum", "count", "count(*)", "avg", "min", "max")
+SETS_PER_SEED = 150
+
+
+def measure(function: str) -> Measure:
+    column = None if function == "count(*)" else Column(SPACE.domains["a"].type, "a")
+    return Measure(Regions(SPACE, {"a": "a", "g": "g"}), column)
+
+
+def certain_part(function: str, rows: list[Row]) -> Certain:
+    name = function.removesuffix("(*)")
+    counted = [(row, 1) for row in rows]
+
+    def exactly(value: Any) -> Bounds:
+        return Bounds(value, value)
+
+    total, count = aggregate("sum", True, counted), aggregate("count", True, counted)
+    return Certain(exactly(aggregate(name, function != "count(*)", counted)), exactly(total), exactly(count))
+
+
+def computed(problem: Problem, function: str, where: str, rows: list[Row]) -> AggregateRange:
+    question = Question(region_of(where, SPACE), measure(function))
+    return Ranger(problem, Deadline(60))(function.removesuffix("(*)"), question, certain_part(function, rows))
+
+
+def value(found: Any, function: str) -> Fraction | None:
+    return None if found is None else Fraction(found, 10) if function in ("min", "max") else Fraction(found)
+
+
+def expected(function: str, worlds: list[dict[Row, int]], holds: Any, rows: list[Row]) -> tuple[Any, Any]:
+    values = []
+    for world in worlds:
+        chosen = [(row, count) for row, count in world.items() if holds(row) is True] + [(row, 1) for row in rows]
+        values.append(aggregate(function.removesuffix("(*)"), function != "count(*)", chosen))
+    known = [each for each in values if each is not None]
+    return (min(known), max(known)) if known else (None, None)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_oracle_range_is_the_range_of_all_instances(seed: int) -> None:
+    """3,000 constraint sets in all, six aggregates each, with and without certain rows: both ends are exactly right."""
+    draw = random.Random(seed)
+    checked = 0
+    while checked < SETS_PER_SEED:
+        statements: list[Statement] = [statement(draw) for _ in range(draw.randrange(1, 4))]
+        where = predicate(draw)
+        problem = Problem(bind_constraints([each.given for each in statements], SPACE))
+        worlds = list(instances(statements))
+        if not worlds:
+            with pytest.raises(ConstraintError):
+                refuse_conflicts(problem, Deadline(60))
+            continue
+        checked += 1
+        refuse_conflicts(problem, Deadline(60))
+        present = draw.choices(ROWS, k=draw.randrange(3))
+        rows = [row for row in present if where.holds(row) is True]
+        for function in FUNCTIONS:
+            found = computed(problem, function, where.text, rows)
+            ends = value(found.low, function), value(found.high, function)
+            if ends != expected(function, worlds, where.holds, rows):
+                print(function, ends, expected(function, worlds, where.holds, rows), [s.given for s in statements], where.text, rows)
+                for e in found.ends: print(e.value,e.counts,e.takes,e.gains,[(s.part.block,s.effects) for s in e.stakes])
+            assert ends == expected(function, worlds, where.holds, rows), (function, statements, where.text, rows)
+            assert found.is_tight
+
