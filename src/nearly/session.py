@@ -17,6 +17,7 @@ from nearly.engine.layouts import Table
 from nearly.engine.preparation import prepare
 from nearly.engine.sources import register_source
 from nearly.errors import EngineError, SchemaError
+from nearly.missing.contingency import DEFAULT_SECONDS, Contingency, MissingRows
 from nearly.progress_bar import ProgressBar
 
 DEFAULT_PATH = ".nearly"
@@ -63,6 +64,7 @@ class Session:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._closed = False
+        self._contingency = Contingency(engine)
 
     def __enter__(self) -> Self:
         return self
@@ -122,7 +124,15 @@ class Session:
         """A lazy query; nothing runs before it is asked for an answer. `kernel` forces `native` or `spark`."""
         if not 0 < confidence < 1:
             raise SchemaError(f"confidence={confidence} must lie between 0 and 1")
-        return Query(self._open, text, confidence, seed, kernel)
+        return Query(self._open, text, confidence, seed, kernel, self._contingency)
+
+    def missing(self, table: str, constraints: Any = None) -> MissingRows | None:
+        """State what is known about rows that are missing from a table: `Constraint`s, or a YAML or JSON file of them.
+
+        It holds as long as the session; `query.range()` uses it, other answers stay answers over the rows that are there. None or
+        an empty list forgets it.
+        """
+        return self._contingency.state(self._open.catalog.table(table).name, constraints)
 
     @property
     def _open(self) -> Engine:
@@ -134,8 +144,11 @@ class Session:
 class Query:
     """A question and its answers."""
 
-    def __init__(self, engine: Engine, text: str, confidence: float, seed: int, kernel: str | None) -> None:
+    def __init__(
+        self, engine: Engine, text: str, confidence: float, seed: int, kernel: str | None, contingency: Contingency | None = None
+    ) -> None:
         self._engine = engine
+        self._contingency = contingency or Contingency(engine)
         self._text = text
         self._confidence = confidence
         self._seed = seed
@@ -146,6 +159,23 @@ class Query:
         """The exact answer, equal to Spark SQL's."""
         result = self._engine.run(self._ready)
         return Answer.exactly(result.table, result.source, self._confidence, dict(result.stats))
+
+    def range(self, *, seconds: float | None = DEFAULT_SECONDS) -> Answer:
+        """The range that the answer can take given what `db.missing` states, as bounds that hold for sure.
+
+        The answer's `table` is that of the rows that are there. `seconds` limits the time spent on the range; when it is over, the
+        range is still valid, if not tight.
+        """
+        *_, last = self.ranges(seconds=seconds)
+        return last
+
+    def ranges(self, *, seconds: float | None = DEFAULT_SECONDS) -> Iterator[Answer]:
+        """Ranges, one for each answer over the rows that are there: probable and certain bounds of both kinds of rows together."""
+
+        def ask(text: str) -> Iterator[Answer]:
+            return iter(Query(self._engine, text, self._confidence, self._seed, self._kernel))
+
+        return self._contingency.ranges(self._text, ask, seconds)
 
     def explain(self) -> str:
         """The plan, what runs where, which kernel, and why."""

@@ -103,7 +103,9 @@ def statement(draw: random.Random) -> Statement:
         first, last = sorted(draw.choices([-1, 0, 1, 2], k=2))
         values, ends = {"a": (first, last)}, (first, last)
     text = f"{inner.text} and {SMALL.text}"
-    return Statement(Constraint(text, rows=(low, high), values=values), lambda row: _both(inner.holds(row), SMALL.holds(row)), *ends)
+    return Statement(
+        Constraint(text, rows=(low, high), values=values), lambda row: _both(inner.holds(row), SMALL.holds(row)), *ends
+    )
 
 
 def instances(statements: Sequence[Statement]) -> Iterator[dict[Row, int]]:

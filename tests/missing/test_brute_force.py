@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.missing.oracle import ROWS, SCHEMA, Row, Statement, aggregate, instances, predicate, statement
 
+from nearly.algebra.boxes import Region
 from nearly.errors import ConstraintError
 from nearly.missing.aggregate_range import AggregateRange, Certain, Ranger
 from nearly.missing.bound_set import bind_constraints, region_of
@@ -43,8 +44,8 @@ def certain_part(function: str, rows: list[Row]) -> Certain:
     return Certain(exactly(aggregate(name, function != "count(*)", counted)), exactly(total), exactly(count))
 
 
-def computed(problem: Problem, function: str, where: str, rows: list[Row]) -> AggregateRange:
-    question = Question(region_of(where, SPACE), measure(function))
+def computed(problem: Problem, function: str, region: Region, rows: list[Row]) -> AggregateRange:
+    question = Question(region, measure(function))
     return Ranger(problem, Deadline(60))(function.removesuffix("(*)"), question, certain_part(function, rows))
 
 
@@ -61,9 +62,9 @@ def expected(function: str, worlds: list[dict[Row, int]], holds: Any, rows: list
     return (min(known), max(known)) if known else (None, None)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(14))
 def test_oracle_range_is_the_range_of_all_instances(seed: int) -> None:
-    """3,000 constraint sets in all, six aggregates each, with and without certain rows: both ends are exactly right."""
+    """2,100 constraint sets in all, six aggregates each, with and without certain rows: both ends are exactly right."""
     draw = random.Random(seed)
     checked = 0
     while checked < SETS_PER_SEED:
@@ -79,12 +80,9 @@ def test_oracle_range_is_the_range_of_all_instances(seed: int) -> None:
         refuse_conflicts(problem, Deadline(60))
         present = draw.choices(ROWS, k=draw.randrange(3))
         rows = [row for row in present if where.holds(row) is True]
+        region = region_of(where.text, SPACE)
         for function in FUNCTIONS:
-            found = computed(problem, function, where.text, rows)
+            found = computed(problem, function, region, rows)
             ends = value(found.low, function), value(found.high, function)
-            if ends != expected(function, worlds, where.holds, rows):
-                print(function, ends, expected(function, worlds, where.holds, rows), [s.given for s in statements], where.text, rows)
-                for e in found.ends: print(e.value,e.counts,e.takes,e.gains,[(s.part.block,s.effects) for s in e.stakes])
             assert ends == expected(function, worlds, where.holds, rows), (function, statements, where.text, rows)
             assert found.is_tight
-

@@ -15,6 +15,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from nearly.algebra.ordered_sets import OrderedSet, Rank
 
+
 @dataclass(frozen=True, slots=True)
 class HalfSpace:
     """`sum(coefficient * rank(column)) <= bound` for pairs (column, coefficient). Its columns are never null."""

@@ -137,4 +137,3 @@ def _extreme(end: End, certain: Any, best: Callable[..., Any]) -> Any:
 def _unknown(function: str, question: Question) -> AggregateRange:
     nothing = End(None, False, (), (), (), "low")
     return AggregateRange(function, question, None, None, (nothing, nothing), is_column=False)
-

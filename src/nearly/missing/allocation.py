@@ -37,6 +37,10 @@ class Block(Protocol):
         """Counts of some instance without rows in the cells marked `empty`, with a row in cell `needed`; None when there is none."""
         ...
 
+    def prices(self, gains: Sequence[float]) -> tuple[dict[int, float], dict[int, float]]:
+        """By constraint: what one row more in its upper bound, and one row less in its lower bound, adds to the total gain."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Independent:
@@ -68,3 +72,8 @@ class Independent:
                 return None
             counts[needed] = max(1, counts[needed])
         return tuple(counts)
+
+    def prices(self, gains: Sequence[float]) -> tuple[dict[int, float], dict[int, float]]:
+        upper = {place: gain for place, gain in enumerate(gains) if gain > 0 and self.high[place] is not None}
+        lower = {place: -gain for place, gain in enumerate(gains) if gain < 0 and self.low[place] > 0}
+        return upper, lower

@@ -39,7 +39,7 @@ def average_end(stakes: Sequence[Stake], end: str, certain_sum: Fraction, certai
     reached = excess <= 0 or found.proven
     value = ratio if reached else ratio + excess / max(certain_count, 1)
     gains = _gains(best, sign, ratio, certain_count)
-    return End(sign * value, reached and found.proven, stakes, best.counts, best.takes, end, gains=gains)
+    return End(sign * value, reached and found.proven, stakes, best.counts, best.takes, end, gains=gains, certain=certain_count)
 
 
 def _step(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nearly.algebra.boxes import Box, Region, box, hull, intersection, meet
+from nearly.algebra.ordered_sets import OrderedSet
 from nearly.errors import ConstraintError, NearlyError, Unsupported
-from nearly.missing.constraint import Constraint
+from nearly.missing.constraint import Constraint, ValueRange
 from nearly.missing.domains import Domain
 from nearly.missing.predicates import Regions
 from nearly.missing.row_space import RowSpace
@@ -58,16 +59,9 @@ def bind_constraints(given: Sequence[Constraint], rows: RowSpace) -> BoundSet:
 def bind_constraint(constraint: Constraint, rows: RowSpace) -> BoundConstraint:
     predicate = region_of(constraint.predicate, rows)
     sides = {}
-    for name, (low, high) in constraint.values.items():
+    for name, given in constraint.values.items():
         column = rows.column(name)
-        side = rows.domains[column].values
-        if low is not None:
-            side = side & rows.domains[column].at_least(low)
-        if high is not None:
-            side = side & rows.domains[column].at_most(high)
-        if side.is_empty:
-            raise ConstraintError(f"the range of {column!r} from {low!r} to {high!r} holds no value of type {_type(rows, column)}")
-        sides[column] = side
+        sides[column] = _side(given, column, rows.domains[column])
     values = box(sides)
     low_rows, high_rows = constraint.rows
     return BoundConstraint(constraint, predicate, values, intersection(predicate, values), low_rows, high_rows)
@@ -134,8 +128,15 @@ def _overlapping(regions: Sequence[Region], column: str, domain: Domain, rows: R
     return pairs
 
 
-def _type(rows: RowSpace, column: str) -> str:
-    return str(rows.domains[column].type)
+def _side(given: ValueRange, column: str, domain: Domain) -> OrderedSet:
+    side = domain.values
+    if given.low is not None:
+        side = side & domain.at_least(given.low)
+    if given.high is not None:
+        side = side & domain.at_most(given.high)
+    if side.is_empty:
+        raise ConstraintError(f"the range of {column!r} from {given.low!r} to {given.high!r} holds no value of type {domain.type}")
+    return OrderedSet(side.pieces, null=given.nullable)
 
 
 def sole_box(region: Region) -> Box | None:

@@ -69,5 +69,9 @@ def _quick_explain(kept: list[T], grew: bool, open_: list[T], conflicts: Callabl
 def _error(bound: BoundSet, blamed: Sequence[BoundConstraint]) -> ConstraintError:
     lines = "; ".join(repr(each.given) for each in blamed)
     if len(blamed) == 1:
-        return ConstraintError(f"table {bound.rows.table!r}: no rows can satisfy {lines}: it asks for rows where no value is allowed")
-    return ConstraintError(f"table {bound.rows.table!r}: these {len(blamed)} constraints cannot hold together, any fewer can: {lines}")
+        return ConstraintError(
+            f"table {bound.rows.table!r}: no rows can satisfy {lines}: it asks for rows where no value is allowed"
+        )
+    return ConstraintError(
+        f"table {bound.rows.table!r}: these {len(blamed)} constraints cannot hold together, any fewer can: {lines}"
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -19,11 +20,23 @@ Scalar = int | float | Decimal | str | bool | dt.date | dt.datetime
 LARGEST_COUNT = 2**62
 
 
+@dataclass(frozen=True, slots=True)
+class ValueRange:
+    """The values of a column: from `low` to `high`, both included, None for no limit; null only if `nullable`."""
+
+    low: Scalar | None
+    high: Scalar | None
+    nullable: bool = False
+
+    def __str__(self) -> str:
+        return f"({self.low!r}, {self.high!r}{', None' if self.nullable else ''})"
+
+
 class Constraint:
     """For the missing rows that satisfy `predicate`: their values lie in ranges, and their number in `rows`.
 
     A range is a pair (low, high), both included, None for no limit; a single value stands for itself. A column with a range is not
-    null. `rows` is a pair too, or a number for exactly so many. Columns named `rows`, `name` or `values` go into `values`.
+    null, unless the range is a triple with None at its end: (low, high, None). `rows` is a pair too, or a number for exactly so many. Columns named `rows`, `name` or `values` go into `values`.
 
     >>> Constraint("branch = 'Chicago'", price=(0, 149.99), rows=(0, 5))
     Constraint("branch = 'Chicago'", price=(0, 149.99), rows=(0, 5))
@@ -43,7 +56,7 @@ class Constraint:
     ) -> None:
         self.predicate = _predicate(predicate)
         self.rows = _rows(rows, self.predicate)
-        self.values: dict[str, tuple[Scalar | None, Scalar | None]] = {}
+        self.values: dict[str, ValueRange] = {}
         for column, given in {**_mapping(values), **value_ranges}.items():
             self.values[column] = _range(column, given)
         if name is not None and not isinstance(name, str):
@@ -56,9 +69,8 @@ class Constraint:
         return self.name or self.predicate
 
     def __repr__(self) -> str:
-        ranges = [f"{column}={given!r}" for column, given in self.values.items()]
-        high = self.rows[1]
-        return f"Constraint({', '.join([repr(self.predicate), *ranges, f'rows=({self.rows[0]}, {high})'])})"
+        ranges = [f"{column}={given}" for column, given in self.values.items()]
+        return f"Constraint({', '.join([repr(self.predicate), *ranges, f'rows={self.rows}'])})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constraint):
@@ -113,15 +125,18 @@ def _count(given: Any, where: str) -> int:
     return given
 
 
-def _range(column: str, given: Any) -> tuple[Scalar | None, Scalar | None]:
+def _range(column: str, given: Any) -> ValueRange:
+    if isinstance(given, ValueRange):
+        return given
     if isinstance(given, Scalar):
         given = (given, given)
-    if not isinstance(given, Sequence) or len(given) != 2:
-        raise SchemaError(f"the range of {column!r} is (low, high) or one value, not {given!r}")
-    low, high = given
-    for end in (low, high):
+    if not isinstance(given, Sequence) or len(given) not in (2, 3) or (len(given) == 3 and given[2] is not None):
+        raise SchemaError(
+            f"the range of {column!r} is (low, high), (low, high, None) where null is allowed, or one value, not {given!r}"
+        )
+    for end in given[:2]:
         if end is not None and not isinstance(end, Scalar):
             raise SchemaError(f"the range of {column!r}: {end!r} is of Python type {type(end).__name__}")
         if isinstance(end, float) and math.isnan(end):
             raise SchemaError(f"the range of {column!r}: NaN is no end of a range; write None for no limit")
-    return low, high
+    return ValueRange(given[0], given[1], nullable=len(given) == 3)

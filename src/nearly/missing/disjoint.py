@@ -81,7 +81,7 @@ class DisjointIndex:
         meets, inside, decided = np.ones(count, dtype=bool), np.ones(count, dtype=bool), np.ones(count, dtype=bool)
         for column, side in box.sides.items():
             axis = self._axis(column)
-            (first, end), = side.pieces
+            ((first, end),) = side.pieces
             meets &= (axis.first < bisect_left(axis.ends, end)) & (axis.end >= bisect_right(axis.ends, first))
             inside &= (axis.first >= bisect_left(axis.ends, first)) & (axis.end < bisect_right(axis.ends, end)) & ~axis.null
             decided &= axis.plain

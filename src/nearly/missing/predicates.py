@@ -161,7 +161,7 @@ class Regions:
         if not form.terms:
             return EVERYWHERE if form.compares(function) else NOWHERE
         if len(form.terms) == 1:
-            (column, weight), = form.terms
+            ((column, weight),) = form.terms
             turned = _FLIPPED[function] if weight < 0 else function
             zero = -form.constant / weight * (self.rows.domains[column].unit or 1)
             return self._side(column, lambda domain: _COMPARE[turned](domain, zero))

@@ -110,7 +110,8 @@ class End:
     """One end of a range: the value (None for no limit), whether an instance reaches it, and that instance.
 
     `counts` has the rows of every cell of every stake, `takes` whether those rows count (with their value at `side`) or are silent.
-    `exists` is False where no instance gives the aggregate a value. `gains` is what one more row of each cell would add to the value.
+    `exists` is False where no instance gives the aggregate a value. `gains` is what one more row of each cell would add to the value,
+    `certain` the number of certain rows behind an average.
     """
 
     value: Any
@@ -121,6 +122,7 @@ class End:
     side: str
     exists: bool = True
     gains: Sequence[Sequence[Fraction | None]] = ()
+    certain: int = 0
 
 
 def scaled(values: Sequence[Any]) -> tuple[list[int | None], Fraction]:

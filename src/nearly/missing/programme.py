@@ -58,6 +58,23 @@ class Programme:
         found = self._milp(np.zeros(len(kept)), kept, needed)
         return None if found.x is None else self._rounded(found.x, kept)
 
+    def prices(self, gains: Sequence[float]) -> tuple[dict[int, float], dict[int, float]]:
+        """What one row more in each upper bound, and one row less in each lower bound, adds to the relaxed optimum (its dual)."""
+        kept = list(range(len(self.cells)))
+        matrix, floors, ceilings = self._matrix(kept)
+        capped = [index for index, high in enumerate(self.high) if high is not None]
+        floored = [index for index, low in enumerate(self.low) if low > 0]
+        signs = np.array([1.0] * len(capped) + [-1.0] * len(floored))
+        limits = np.where(np.isfinite(ceilings), ceilings, -floors)
+        relaxed = linprog(
+            -np.asarray(gains), A_ub=matrix.multiply(signs[:, None]) if len(signs) else None, b_ub=limits if len(signs) else None,
+            bounds=(0, None), method="highs",
+        )  # fmt: skip
+        if relaxed.status != 0 or not len(signs):
+            return {}, {}
+        prices = [-float(price) for price in relaxed.ineqlin.marginals]
+        return dict(zip(capped, prices[: len(capped)], strict=True)), dict(zip(floored, prices[len(capped) :], strict=True))
+
     def _unlimited(self, gains: Sequence[Gain]) -> Allocation | None:
         """An instance whose total has no limit: a row of unlimited gain, or gaining rows without a limit on their number."""
         for place, (gain, cell) in enumerate(zip(gains, self.cells, strict=True)):

@@ -58,7 +58,9 @@ def range_query(query: Query) -> RangeQuery:
     if isinstance(plan, Filter) and isinstance(plan.child, Aggregate):
         raise Unsupported("a range of a query with HAVING: which groups pass is not known; leave it out and look at the bounds")
     if not isinstance(plan, Aggregate):
-        raise Unsupported("only aggregates have a range: SUM, COUNT, AVG, MIN and MAX, with WHERE and GROUP BY, over tables and inner joins")
+        raise Unsupported(
+            "only aggregates have a range: SUM, COUNT, AVG, MIN and MAX, with WHERE and GROUP BY, over tables and inner joins"
+        )
     if plan.sets is not None:
         raise Unsupported("ranges with ROLLUP, CUBE or GROUPING SETS; ask for each grouping by itself")
     flat = _flatten(plan.child)
