@@ -18,6 +18,6 @@ from nearly.session import Query, Session, connect
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "Constraint", "ConstraintError", "ConstraintSet", "EngineError", "NearlyError", "ParseError", "Query", "SchemaError", "Session", "UnknownName",
-    "Unsupported", "connect", "constraints_from",
+    "Answer", "Constraint", "ConstraintError", "ConstraintSet", "EngineError", "NearlyError", "ParseError", "Query", "SchemaError",
+    "Session", "UnknownName", "Unsupported", "connect", "constraints_from",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """The oracle of the range tests: all instances of the missing rows, enumerated, over a domain of a handful of rows.
 
-Column `a` is a decimal that predicates and value ranges keep between -1 and 2 (or null), column `g` a boolean (or null). Predicates are
-drawn as pairs of SQL text and a Python function with SQL's three-valued meaning.
+Column `a` is a decimal that predicates and value ranges keep between -1 and 2 (or null), column `g` a boolean (or null).
+Predicates are drawn as pairs of SQL text and a Python function with SQL's three-valued meaning.
 """
 
 from __future__ import annotations

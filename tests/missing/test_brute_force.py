@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.missing.oracle import ROWS, SCHEMA, Row, Statement, aggregate, instances, predicate, statement
 
 from nearly.algebra.boxes import Region
 from nearly.errors import ConstraintError
@@ -22,6 +21,7 @@ from nearly.missing.predicates import Regions
 from nearly.missing.problem import Problem
 from nearly.missing.row_space import RowSpace
 from nearly.plan.expressions import Column
+from tests.missing.oracle import ROWS, SCHEMA, Row, Statement, aggregate, instances, predicate, statement
 
 SPACE = RowSpace.of(SCHEMA, "UTC")
 FUNCTIONS = ("sum", "count", "count(*)", "avg", "min", "max")

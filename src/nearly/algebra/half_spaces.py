@@ -1,7 +1,7 @@
 """Half-spaces: linear comparisons between columns, decided by a solver (HiGHS) because boxes cannot express them.
 
-A half-space holds the rows with `sum(coefficient * rank(column)) <= bound`, where ranks are whole numbers (days of a date, cents of a
-decimal(10,2)). Since everything is whole, the rows outside it are again a half-space: `not (s <= b)` is `-s <= -(b + 1)`.
+A half-space holds the rows with `sum(coefficient * rank(column)) <= bound`, where ranks are whole numbers (days of a date, cents
+of a decimal(10,2)). Since everything is whole, the rows outside it are again a half-space: `not (s <= b)` is `-s <= -(b + 1)`.
 """
 
 from __future__ import annotations

@@ -82,8 +82,7 @@ def summarise(table: pa.Table, partition: Partition, measures: Sequence[str]) ->
     names = {PART: PART, f"{PART}_count": ROWS}
     for number in range(len(measures)):
         names |= {f"m{number}_min": f"min_{number}", f"m{number}_max": f"max_{number}", f"n{number}_sum": f"null_{number}"}
-    ordered = grouped.select(list(names)).rename_columns(list(names.values()))
-    return ordered
+    return grouped.select(list(names)).rename_columns(list(names.values()))
 
 
 def merged(partials: pa.Table, measures: Sequence[str]) -> pa.Table:

@@ -48,7 +48,7 @@ class AggregateRange:
 
 @dataclass(frozen=True, slots=True)
 class Ranger:
-    """Computes ranges of aggregates for one problem. With `loose`, any missing row may be silent (see groups that are not listed)."""
+    """Computes ranges of aggregates for one problem. With `loose`, any row may be silent, as for one of many groups."""
 
     problem: Problem
     deadline: Deadline

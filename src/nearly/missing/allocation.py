@@ -1,7 +1,7 @@
 """How many missing rows lie in each cell: the integer programme behind every range, in blocks that do not influence each other.
 
-A block has cells and bounds on sums of their counts. It answers two questions exactly: what is the greatest total gain when a row in
-cell i gains g_i, and is there an instance at all when some cells must stay empty?
+A block has cells and bounds on sums of their counts. It answers two questions exactly: what is the greatest total gain when a row
+in cell i gains g_i, and is there an instance at all when some cells must stay empty?
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Block(Protocol):
         ...
 
     def instance(self, empty: Sequence[bool], needed: int | None = None) -> tuple[int, ...] | None:
-        """Counts of some instance without rows in the cells marked `empty`, with a row in cell `needed`; None when there is none."""
+        """Counts of an instance without rows in the `empty` cells and with a row in cell `needed`; None if there is none."""
         ...
 
     def prices(self, gains: Sequence[float]) -> tuple[dict[int, float], dict[int, float]]:

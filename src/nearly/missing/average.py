@@ -1,10 +1,10 @@
 """Ranges of AVG, exactly: a fractional programme solved by Dinkelbach's method in exact arithmetic.
 
-The greatest average is the largest r = (S + sum v) / (N + count) over all instances, where S and N are sum and count of the certain
-rows. Let F(r) = max over instances of (S + sum v) - r (N + count). F is convex and decreasing, F(r) > 0 exactly when an instance has
-an average above r, and F(r) = 0 at the greatest average. From the average of any instance, the instance that reaches F(r) has a greater
-average or proves that there is none; every step takes another of finitely many instances, so the method ends, and it ends at the
-optimum (W. Dinkelbach, Management Science 13, 1967). F(r) itself is the programme of a sum, with gains v - r.
+The greatest average is the largest r = (S + sum v) / (N + count) over all instances, where S and N are sum and count of the
+certain rows. Let F(r) = max over instances of (S + sum v) - r (N + count). F is convex and decreasing, F(r) > 0 exactly when an
+instance has an average above r, and F(r) = 0 at the greatest average. From the average of any instance, the instance that reaches
+F(r) has a greater average or proves that there is none; every step takes another of finitely many instances, so the method ends,
+and it ends at the optimum (W. Dinkelbach, Management Science 13, 1967). F(r) itself is the programme of a sum, with gains v - r.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ def average_end(stakes: Sequence[Stake], end: str, certain_sum: Fraction, certai
     ratio = _ratio(best, sign, certain_sum, certain_count)
     if ratio is None:
         return End(None, best.proven, stakes, best.counts, best.takes, end, exists=False)
+    excess: Fraction = Fraction(0)
     for _ in range(MOST_STEPS):
-        found, excess = _step(stakes, end, sign, ratio, certain_sum, certain_count)
-        if excess is None:
+        found, above = _step(stakes, end, sign, ratio, certain_sum, certain_count)
+        if above is None:
             return _of_endless_rows(stakes, end, sign, certain_sum, certain_count)
+        excess = above
         better = _ratio(found, sign, certain_sum, certain_count)
         if better is None or better <= ratio:
             break

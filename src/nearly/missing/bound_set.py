@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nearly.algebra.boxes import Box, Region, box, hull, intersection, meet
-from nearly.algebra.ordered_sets import OrderedSet
+from nearly.algebra.ordered_sets import OrderedSet, Rank
 from nearly.errors import ConstraintError, NearlyError, Unsupported
 from nearly.missing.constraint import Constraint, ValueRange
 from nearly.missing.domains import Domain
@@ -120,9 +120,9 @@ def _overlapping(regions: Sequence[Region], column: str, domain: Domain, rows: R
     spans = sorted((side.first, side.end, index) for index, side in enumerate(sides) if side.pieces)
     with_null = [index for index, side in enumerate(sides) if side.null]
     pairs = [(left, right) for place, right in enumerate(with_null) for left in with_null[:place]]
-    active: list[tuple[object, int]] = []
+    active: list[tuple[Rank, int]] = []
     for first, end, index in spans:
-        active = [(other_end, other) for other_end, other in active if other_end > first]  # type: ignore[operator]
+        active = [(other_end, other) for other_end, other in active if other_end > first]
         pairs += [(other, index) for _, other in active]
         active.append((end, index))
     return pairs

@@ -1,8 +1,8 @@
 """Cell decomposition: predicates that overlap are cut into disjoint cells, one for each combination that some row can have.
 
 A cell of constraints 1..n is the rows for which a certain subset of the predicates is true and the others are not. Of the 2**n
-combinations few are satisfiable. They are found by a depth-first search that keeps, for every conjunction X of decided predicates, its
-exact region; then for the next predicate Y
+combinations few are satisfiable. They are found by a depth-first search that keeps, for every conjunction X of decided
+predicates, its exact region; then for the next predicate Y
 
     X and Y empty       ->  Y is false in all of X, and X needs no split (the rewriting X and not Y = X)
     X and not Y empty   ->  Y is true in all of X
@@ -45,7 +45,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Rows in the predicates of all `members`, perhaps in those of `doubtful`, in no other. Positions are those of the component."""
+    """Rows in the predicates of all `members`, perhaps in those of `doubtful`, in no other; places in the component."""
 
     members: tuple[int, ...]
     region: Region

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearly.algebra.boxes import EVERYWHERE, Box, Region
-from nearly.algebra.ordered_sets import END_OF_TEXTS, OrderedSet
+from nearly.algebra.ordered_sets import OrderedSet
 from nearly.missing.bound_set import BoundSet
 from nearly.missing.domains import Domain
 from nearly.missing.row_space import RowSpace
@@ -75,10 +75,7 @@ def _piece(column: str, first: Any, end: Any, domain: Domain) -> str:
     if end == domain.next(first):
         return f"{column} = {_literal(domain.value(first))}"
     low = "" if first == domain.first else f"{column} >= {_literal(domain.value(first))}"
-    if end == domain.end or end is END_OF_TEXTS:
-        high = ""
-    else:
-        high = f"{column} < {_literal(domain.value(end))}"
+    high = "" if end == domain.end else f"{column} < {_literal(domain.value(end))}"
     return " and ".join(part for part in (low, high) if part) or f"{column} is not null"
 
 

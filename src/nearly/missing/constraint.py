@@ -35,8 +35,9 @@ class ValueRange:
 class Constraint:
     """For the missing rows that satisfy `predicate`: their values lie in ranges, and their number in `rows`.
 
-    A range is a pair (low, high), both included, None for no limit; a single value stands for itself. A column with a range is not
-    null, unless the range is a triple with None at its end: (low, high, None). `rows` is a pair too, or a number for exactly so many. Columns named `rows`, `name` or `values` go into `values`.
+    A range is a pair (low, high), both included, None for no limit; a single value stands for itself. A column with a range is
+    not null, unless the range is a triple with None at its end: (low, high, None). `rows` is a pair too, or a number for exactly
+    so many. Columns named `rows`, `name` or `values` go into `values`.
 
     >>> Constraint("branch = 'Chicago'", price=(0, 149.99), rows=(0, 5))
     Constraint("branch = 'Chicago'", price=(0, 149.99), rows=(0, 5))

@@ -1,8 +1,9 @@
 """Constraints derived from rows of the past.
 
-`partition` cuts the rows into parts of about equal size by the given columns, one constraint for each: its box, how many rows the part
-has, and the ranges of all other columns in it (Corr-PC of X. Liang et al., SIGMOD 2020, section 6.1). `overlapping` does so for each
-column by itself: every row is then bounded by one constraint per column, and an error in one of them may be caught by another.
+`partition` cuts the rows into parts of about equal size by the given columns, one constraint for each: its box, how many rows the
+part has, and the ranges of all other columns in it (Corr-PC of X. Liang et al., SIGMOD 2020, section 6.1). `overlapping` does so
+for each column by itself: every row is then bounded by one constraint per column, and an error in one of them may be caught by
+another.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ def constraints_from(
 ) -> ConstraintSet:
     """About `n` constraints that the rows of `history` satisfy, computed by Spark.
 
-    `by` names the columns whose values tell the parts apart, best those that correlate with what will be asked; `values` the columns
-    to bound (all numbers and dates unless given). `rows` says whether a part may have `at most` or has `exactly` the rows seen;
-    `margin` widens row numbers and value ranges by that fraction.
+    `by` names the columns whose values tell the parts apart, best those that correlate with what will be asked; `values` the
+    columns to bound (all numbers and dates unless given). `rows` says whether a part may have `at most` or has `exactly` the rows
+    seen; `margin` widens row numbers and value ranges by that fraction.
     """
     frame = frame_of(history)
     space = RowSpace.of(schema_of(frame, "history"), "UTC")

@@ -1,8 +1,8 @@
 """Thousands of constraints that touch no other one, classified against a query at once.
 
-Each constraint is a box; per column, its ends are positions in the sorted list of all ends, so that one comparison of integer arrays
-decides for all constraints whether they meet the query and whether they lie inside it. Only constraints that this cannot decide are
-looked at one by one.
+Each constraint is a box; per column, its ends are positions in the sorted list of all ends, so that one comparison of integer
+arrays decides for all constraints whether they meet the query and whether they lie inside it. Only constraints that this cannot
+decide are looked at one by one.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from nearly.plan.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, T
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  (ranks of timestamps count from here in their own zone)
 _FIRST_DAY = dt.date(1970, 1, 1)
+_MICROSECONDS_A_DAY = 86_400_000_000
 _MICROSECOND = dt.timedelta(microseconds=1)
 _FORMATS = {DOUBLE: (">d", ">q"), FLOAT: (">f", ">i")}
 
@@ -79,7 +80,7 @@ class Domain:
     def amount(self, rank: Rank) -> Fraction | float:
         """The number behind a rank, exactly; infinite for the infinities and NaN."""
         if self.unit is not None:
-            return rank * self.unit
+            return Fraction(rank) * self.unit
         value = self.value(rank)
         return Fraction(value) if math.isfinite(value) else (-math.inf if value < 0 else math.inf)
 
@@ -189,8 +190,8 @@ def _timestamps(type_: DataType, zone: ZoneInfo | None, column: str) -> Domain:
         moment = _EPOCH + rank * _MICROSECOND
         return moment if zone is None else moment.replace(tzinfo=dt.UTC)
 
-    first, last = ((moment - _EPOCH) // _MICROSECOND for moment in (dt.datetime.min, dt.datetime.max))
-    return Domain(type_, first, last + 1, floor, value_of, Fraction(1))
+    first, last = ((day - _FIRST_DAY).days * _MICROSECONDS_A_DAY for day in (dt.date.min, dt.date.max))
+    return Domain(type_, first, last + _MICROSECONDS_A_DAY, floor, value_of, Fraction(1))
 
 
 def _parsed(text: str, parse: Callable[[str], Any], column: str, wanted: str) -> Any:

@@ -1,13 +1,13 @@
 """Bounds on the size of natural joins: the fractional edge cover bound, and the product it improves on.
 
-For relations R_i over attribute sets and weights c_i >= 0 that cover every attribute (for each attribute, the c_i of the relations that
-have it sum up to at least 1), a join of sets has at most  prod |R_i| ** c_i  rows (A. Atserias, M. Grohe, D. Marx, FOCS 2008). With
-c_a = 1 the same holds for a sum: sum of w over the join is at most  (sum of w over R_a) * prod over i != a of |R_i| ** c_i  for w >= 0
-(E. Friedgut, 2004, Lemma 3.3). The best c solves a linear programme, in logarithms.
+For relations R_i over attribute sets and weights c_i >= 0 that cover every attribute (for each attribute, the c_i of the
+relations that have it sum up to at least 1), a join of sets has at most  prod |R_i| ** c_i  rows (A. Atserias, M. Grohe, D. Marx,
+FOCS 2008). With c_a = 1 the same holds for a sum: sum of w over the join is at most  (sum of w over R_a) * prod over i != a of
+|R_i| ** c_i  for w >= 0 (E. Friedgut, 2004, Lemma 3.3). The best c solves a linear programme, in logarithms.
 
-The bound is about *sets*. A table may hold equal rows, so a relation whose join columns do not include a key gets a private attribute
-(its row number), which forces c_i >= 1. A key that the join columns include also determines the relation's other attributes: they are
-added to every relation that has the key, which keeps the join and lets fewer relations cover it.
+The bound is about *sets*. A table may hold equal rows, so a relation whose join columns do not include a key gets a private
+attribute (its row number), which forces c_i >= 1. A key that the join columns include also determines the relation's other
+attributes: they are added to every relation that has the key, which keeps the join and lets fewer relations cover it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product as product_of
 
 import numpy as np
 from scipy.optimize import linprog
@@ -56,7 +57,7 @@ def edge_cover(relations: Sequence[Relation], sizes: Sequence[float], fixed: int
     costs = np.array([0.0 if math.isinf(size) else math.log(size) for size in sizes])
     rows = np.array([[-1.0 if attribute in each.attributes else 0.0 for each in closed] for attribute in attributes])
     limits = [(1.0, 1.0) if place == fixed else (0.0, 0.0) if place in infinite else (0.0, None) for place in range(len(sizes))]
-    found = linprog(costs, A_ub=rows if len(attributes) else None, b_ub=-np.ones(len(attributes)) if len(attributes) else None,
+    found = linprog(costs, A_ub=rows if attributes else None, b_ub=-np.ones(len(attributes)) if attributes else None,
                     bounds=limits, method="highs")  # fmt: skip
     if found.status != 0:
         return Cover(math.inf, ones)
@@ -84,11 +85,11 @@ def closure(relations: Sequence[Relation]) -> list[Relation]:
     grown = True
     while grown:
         grown = False
-        for place, each in enumerate(closed):
-            for other in closed:
-                if other.key is not None and other.key <= each.attributes and not other.attributes <= each.attributes:
-                    closed[place] = each = replace(each, attributes=each.attributes | other.attributes)
-                    grown = True
+        for place, other in product_of(range(len(closed)), closed):
+            mine = closed[place].attributes
+            if other.key is not None and other.key <= mine and not other.attributes <= mine:
+                closed[place] = replace(closed[place], attributes=mine | other.attributes)
+                grown = True
     return closed
 
 

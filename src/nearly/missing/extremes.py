@@ -1,8 +1,8 @@
 """Ranges of MIN and MAX.
 
-The greatest MAX is the greatest value of a cell in which some instance has a row. The least MAX is the least t for which some instance
-keeps all rows that count at or below t: a cell is usable when its least value is at most t, or when its rows can be silent. Usable cells
-only grow with t, so t is found by bisection over the cells' least values. MIN is MAX in the reversed order.
+The greatest MAX is the greatest value of a cell in which some instance has a row. The least MAX is the least t for which some
+instance keeps all rows that count at or below t: a cell is usable when its least value is at most t, or when its rows can be
+silent. Usable cells only grow with t, so t is found by bisection over the cells' least values. MIN is MAX in the reversed order.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from nearly.missing.problem import End, Stake
 def extreme_end(stakes: Sequence[Stake], function: str, end: str, *, certain: bool) -> End:
     """One end of MIN or MAX over the missing rows; values are ranks, or numbers for an expression.
 
-    `certain` says that there are certain rows. Then the inner end may be left to them, and `exists` is False where some instance has
-    no counting row; without certain rows only instances with a value are considered, and `exists` is False where there are none.
+    `certain` says that there are certain rows. Then the inner end may be left to them, and `exists` is False where some instance
+    has no counting row; without certain rows only instances with a value are considered, and `exists` is False where there are
+    none.
     """
     if (function == "max") == (end == "high"):
         return _outer(stakes, end)

@@ -66,8 +66,7 @@ def _keys(each: Box, columns: Sequence[str], rows: RowSpace) -> list[Key] | None
         if values is None:
             return None
         sides.append(values)
-    keys = list(product(*sides)) if _size(sides) <= MOST_NEW_GROUPS else None
-    return keys
+    return list(product(*sides)) if _size(sides) <= MOST_NEW_GROUPS else None
 
 
 def _size(sides: Sequence[Sequence[Any]]) -> int:

@@ -1,10 +1,10 @@
 """Ranges over inner joins of tables with missing rows.
 
-An inner join grows with its tables, so the certain answer is the lower end of a count. The join of R_i = C_i + M_i (certain and missing
-rows) is the certain join plus, for every choice of tables that give missing rows, a join in which they do: the upper end adds a
-bound for each, the tighter of product and fractional edge cover (see `edge_cover`), or bounds the whole join at once, whichever
-is less. A sum is bounded by its parts above and below zero. Conditions that the bounds cannot use are left out, which only widens them.
-A key given at registration is taken to hold for certain and missing rows together.
+An inner join grows with its tables, so the certain answer is the lower end of a count. The join of R_i = C_i + M_i (certain and
+missing rows) is the certain join plus, for every choice of tables that give missing rows, a join in which they do: the upper end
+adds a bound for each, the tighter of product and fractional edge cover (see `edge_cover`), or bounds the whole join at once,
+whichever is less. A sum is bounded by its parts above and below zero. Conditions that the bounds cannot use are left out, which
+only widens them. A key given at registration is taken to hold for certain and missing rows together.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from fractions import Fraction
+from functools import cached_property
 from itertools import product as choices
 from typing import Any
 
@@ -34,7 +34,7 @@ from nearly.missing.problem import Problem
 from nearly.missing.range_query import RangeQuery, belongs_to
 from nearly.missing.values import end_value, half_width, rounded
 from nearly.plan.expressions import AggregateCall, Expression
-from nearly.plan.types import DataType
+from nearly.plan.types import LONG, DataType
 
 MOST_CHOICES = 1 << 10
 
@@ -65,18 +65,12 @@ class JoinRange:
 
     def _answer(self, certain: Answer, soft: list[Bounds], hard: list[Bounds]) -> Answer:
         schema = certain.table.schema
-        tables = []
-        for rows in (soft, hard):
-            for side in ("low", "high"):
-                values = [getattr(bounds, side) for bounds in rows]
-                tables.append(
-                    pa.Table.from_arrays([pa.array([v], f.type) for v, f in zip(values, schema, strict=True)], schema=schema)
-                )
+        low, high = (_one_row(schema, [getattr(bounds, side) for bounds in soft]) for side in ("low", "high"))
+        hard_low, hard_high = (_one_row(schema, [getattr(bounds, side) for bounds in hard]) for side in ("low", "high"))
         error = max(half_width(bounds.low, bounds.high) for bounds in soft)
         stats = {**certain.stats, "tight": error == 0.0, **self._sizes}
-        return Answer(
-            certain.table, *tables, certain.progress, certain.exact and error == 0.0, certain.confidence, error, "missing", stats
-        )
+        exact, progress, confidence = certain.exact and error == 0.0, certain.progress, certain.confidence
+        return Answer(certain.table, low, high, hard_low, hard_high, progress, exact, confidence, error, "missing", stats)
 
     def _ends(self, call: AggregateCall, certain: Bounds) -> Bounds:
         place = self.query.items.index(next(item for item in self.query.items if item.call is call))
@@ -96,7 +90,7 @@ class JoinRange:
         """The certain total plus what joins with missing rows add above and below zero; the whole join's parts bound it too."""
         low = max(_minus(certain.low, below[0]), -below[1] if below[0] else -math.inf)
         high = min(_plus(certain.high, added), whole)
-        return Bounds(_value(low, type_, math.floor, -1), _value(high, type_, math.floor, 1))
+        return Bounds(_value(low, type_, -1), _value(high, type_, 1))
 
     def _extremes(self, call: AggregateCall, argument: Expression | None, certain: Bounds, type_: DataType) -> Bounds:
         """Every value of a join is one of the table it comes from; what the certain join has, every instance has."""
@@ -131,8 +125,8 @@ class JoinRange:
             missing = {place for place, wanted in zip(with_missing, chosen, strict=True) if wanted}
             if missing:
                 total += self._bound([
-                    self._missing(place, quantity, measure, missing) if place in missing else self._certain(place, quantity, measure)
-                    for place in range(len(self.tables))
+                    self._missing(place, quantity, measure, missing) if place in missing else self._certain(place, quantity,
+                    measure) for place in range(len(self.tables))
                 ], measure)  # fmt: skip
         return total
 
@@ -203,6 +197,10 @@ class JoinRange:
         return {"naive_rows": product(sizes), "cover_rows": cover.bound, "cover": cover.weights}
 
 
+def _one_row(schema: pa.Schema, values: list[Any]) -> pa.Table:
+    return pa.Table.from_arrays([pa.array([value], field.type) for value, field in zip(values, schema, strict=True)], schema=schema)
+
+
 def _bounds(answer: Answer, place: int, *, hard: bool) -> Bounds:
     tables = (answer.hard_low, answer.hard_high) if hard else (answer.low, answer.high)
     low, high = (table.column(place)[0].as_py() for table in tables)
@@ -217,10 +215,11 @@ def _minus(certain: Any, taken: float) -> float:
     return -taken if certain is None else float(number(certain)) - taken
 
 
-def _value(bound: float, type_: DataType, whole: Callable[[float], int], sign: int) -> Any:
+def _value(bound: float, type_: DataType, sign: int) -> Any:
     """A bound as a value of the type, rounded outwards for what logarithms and doubles may have lost."""
     if math.isinf(bound):
         return None
-    return rounded(
-        Fraction(bound + sign * abs(bound) * SAFETY) if type_.name != "bigint" else Fraction(whole(bound * (1 + SAFETY))), type_
-    )
+    outward = Fraction(bound + sign * abs(bound) * SAFETY)
+    if type_ == LONG:
+        outward = Fraction(math.floor(outward) if sign > 0 else math.ceil(outward))
+    return rounded(outward, type_)

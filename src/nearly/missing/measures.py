@@ -1,7 +1,8 @@
 """What an aggregate adds up or compares, and the range it takes in a box.
 
-Interval arithmetic gives the exact range of an expression in which every column occurs once, since each operation is monotone in each
-operand and the ends of the columns' ranges are values that rows can have; where a column occurs again the range may be too wide.
+Interval arithmetic gives the exact range of an expression in which every column occurs once, since each operation is monotone in
+each operand and the ends of the columns' ranges are values that rows can have; where a column occurs again the range may be too
+wide.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Predicates of bound expressions to regions: where is it true, and where is it false?
 
-Three-valued logic: a predicate is true, false or unknown for a row. `Regions.true(p)` and `Regions.false(p)` are the rows where it is
-true and false; null is in neither, so `WHERE NOT p` and the rows that a predicate leaves out come out right.
+Three-valued logic: a predicate is true, false or unknown for a row. `Regions.true(p)` and `Regions.false(p)` are the rows where
+it is true and false; null is in neither, so `WHERE NOT p` and the rows that a predicate leaves out come out right.
 """
 
 from __future__ import annotations

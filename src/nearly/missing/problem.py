@@ -80,8 +80,8 @@ class Problem:
     def part(self, component: tuple[int, ...], region: Region, deadline: Deadline, *, reuse: bool = False) -> Part:
         """The cells of constraints that overlap.
 
-        The query's region is pushed down into the decomposition where no constraint asks for a least number of rows: rows outside the
-        query then do nothing. Otherwise they matter, because they can satisfy a lower bound in place of rows inside.
+        The query's region is pushed down into the decomposition where no constraint asks for a least number of rows: rows outside
+        the query then do nothing. Otherwise they matter, because they can satisfy a lower bound in place of rows inside.
         """
         constraints = [self._constraint(each) for each in component]
         floored = any(constraint.low for constraint in constraints)
@@ -109,9 +109,9 @@ class Problem:
 class End:
     """One end of a range: the value (None for no limit), whether an instance reaches it, and that instance.
 
-    `counts` has the rows of every cell of every stake, `takes` whether those rows count (with their value at `side`) or are silent.
-    `exists` is False where no instance gives the aggregate a value. `gains` is what one more row of each cell would add to the value,
-    `certain` the number of certain rows behind an average.
+    `counts` has the rows of every cell of every stake, `takes` whether those rows count (with their value at `side`) or are
+    silent. `exists` is False where no instance gives the aggregate a value. `gains` is what one more row of each cell would add
+    to the value, `certain` the number of certain rows behind an average.
     """
 
     value: Any

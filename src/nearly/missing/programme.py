@@ -193,7 +193,7 @@ class Programme:
         dual = getattr(found, "mip_dual_bound", None)
         if dual is not None and math.isfinite(dual):
             return float(-dual * scale)
-        matrix, floors, ceilings = self._matrix(kept)
+        matrix, _, ceilings = self._matrix(kept)
         limits = self._limits(kept)
         finite = np.isfinite(ceilings)
         relaxed = linprog(

@@ -67,7 +67,7 @@ def range_query(query: Query) -> RangeQuery:
     below = dict(flat.values)
     made = {output.name: _item(output.expression, below) for output in plan.aggregates}
     made |= {key.name: Item(substitute(key.expression, below), None) for key in plan.keys}
-    shown = [column for column in plan.columns] if outputs is None else [output.expression for output in outputs]
+    shown = list(plan.columns) if outputs is None else [output.expression for output in outputs]
     items = []
     for expression in shown:
         if not isinstance(expression, Column) or expression.name not in made:

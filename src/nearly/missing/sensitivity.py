@@ -1,8 +1,8 @@
 """Which constraints bind an end of a range, and how much it would move if they were tighter.
 
-Of the row bounds this is the solver's dual price: one row less in an upper bound (one more in a lower bound) shrinks the range by the
-price, to first order. Of a value range it is the number of rows that sit at its end in the extreme instance: each unit less shrinks a
-sum by that many units.
+Of the row bounds this is the solver's dual price: one row less in an upper bound (one more in a lower bound) shrinks the range by
+the price, to first order. Of a value range it is the number of rows that sit at its end in the extreme instance: each unit less
+shrinks a sum by that many units.
 """
 
 from __future__ import annotations

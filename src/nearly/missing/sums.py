@@ -1,7 +1,8 @@
 """Ranges of SUM and COUNT: the greatest total gain of an allocation of rows to cells.
 
-A row in a cell adds a value between the cell's least and greatest one, or nothing when it can lie outside the query or be null. For the
-upper end every row takes the better of the two; the lower end is the upper end of the negated values. An empty sum counts as 0.
+A row in a cell adds a value between the cell's least and greatest one, or nothing when it can lie outside the query or be null.
+For the upper end every row takes the better of the two; the lower end is the upper end of the negated values. An empty sum counts
+as 0.
 """
 
 from __future__ import annotations

@@ -63,13 +63,15 @@ class TableRange:
         table = without_pieces(certain.table, len(self.query.items))
         if len(keys) > known:
             table = pa.concat_tables([table, self._bound_table(table.schema, keys[known:], [], "low")])
-        tables = [self._bound_table(table.schema, keys, rows, side) for rows in (soft, hard) for side in ("low", "high")]
+        low, high = (self._bound_table(table.schema, keys, soft, side) for side in ("low", "high"))
+        hard_low, hard_high = (self._bound_table(table.schema, keys, hard, side) for side in ("low", "high"))
         widths = [half_width(*(end_value(found, side, type_) for side in ("low", "high"))) for found, type_ in self._cells(soft)]
         error = max(widths, default=0.0)
         stats = {**certain.stats, "tight": all(found.is_tight for found, _ in self._cells(soft)), **other}
         proof = RangeProof(self.problem, tuple(soft), tuple(table.column_names), self.types)
         exact = certain.exact and error == 0.0 and not other and len(keys) == known
-        return Answer(table, *tables, certain.progress, exact, certain.confidence, error, "missing", stats, proof)
+        progress, confidence = certain.progress, certain.confidence
+        return Answer(table, low, high, hard_low, hard_high, progress, exact, confidence, error, "missing", stats, proof)
 
     def _cells(self, rows: Sequence[Ends]) -> list[tuple[AggregateRange, DataType]]:
         return [(found, type_) for row in rows for found, type_ in zip(row, self.types, strict=True) if found is not None]

@@ -15,8 +15,8 @@ from nearly.plan.types import DataType, Decimal
 def end_value(found: AggregateRange, side: str, type_: DataType) -> Any:
     """The end of a range as a value of the aggregate's type; None for no limit, or one beyond the type.
 
-    Spark rounds an average to its type. Rounding is monotone, so rounding both ends the same way keeps every instance inside them, and
-    the instances at the ends on them.
+    Spark rounds an average to its type. Rounding is monotone, so rounding both ends the same way keeps every instance inside
+    them, and the instances at the ends on them.
     """
     value = found.low if side == "low" else found.high
     if value is None:
