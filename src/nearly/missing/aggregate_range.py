@@ -10,7 +10,7 @@ from typing import Any
 from nearly.missing.average import average_end
 from nearly.missing.cells import Deadline
 from nearly.missing.certain import Bounds, number
-from nearly.missing.effects import Question
+from nearly.missing.effects import AMOUNTS, RANKS, Question
 from nearly.missing.extremes import extreme_end
 from nearly.missing.problem import End, Problem, Stake
 from nearly.missing.sums import count_end, sum_end
@@ -60,17 +60,17 @@ class Ranger:
         return _FUNCTIONS[function](self, function, question, certain)
 
     def stakes(self, question: Question, kind: str) -> list[Stake]:
-        span_of = question.measure.ranks if kind == "ranks" else question.measure.amounts
+        span_of = question.measure.ranks if kind == RANKS else question.measure.amounts
         found = self.problem.stakes(question, span_of, kind, self.deadline, reuse=self.reuse)
         if not self.loose:
             return found
-        return [Stake(stake.part, [replace(effect, silent=True) for effect in stake.effects]) for stake in found]
+        return [Stake(stake.part, [replace(effect, silent=True) for effect in stake.effects], stake.unit) for stake in found]
 
     def sum(self, function: str, question: Question, certain: Certain) -> AggregateRange:
-        return self._total(function, question, certain, "amounts", sum_end)
+        return self._total(function, question, certain, AMOUNTS, sum_end)
 
     def count(self, function: str, question: Question, certain: Certain) -> AggregateRange:
-        kind = "amounts" if question.measure.column is None else "ranks"
+        kind = AMOUNTS if question.measure.column is None else RANKS
         return self._total(function, question, certain, kind, count_end)
 
     def _total(
@@ -83,7 +83,7 @@ class Ranger:
 
     def average(self, function: str, question: Question, certain: Certain) -> AggregateRange:
         """The bounds of sum and count are taken as independent: each end is sought at both ends of the count."""
-        stakes = self.stakes(question, "amounts")
+        stakes = self.stakes(question, AMOUNTS)
         if certain.sum is None or certain.count is None or certain.count.low is None or certain.count.high is None:
             return _unknown(function, question)
         ends = []
@@ -98,7 +98,7 @@ class Ranger:
         return AggregateRange(function, question, ends[0].value, ends[1].value, (ends[0], ends[1]), is_column=False)
 
     def extreme(self, function: str, question: Question, certain: Certain) -> AggregateRange:
-        stakes = self.stakes(question, "ranks")
+        stakes = self.stakes(question, RANKS)
         column = question.measure.column
         ranks = [self._rank(question, value) for value in (certain.value.low, certain.value.high)]
         ends = [extreme_end(stakes, function, side, certain=rank is not None) for side, rank in zip(ENDS, ranks, strict=True)]

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from nearly.missing.effects import Effect, finite
-from nearly.missing.problem import End, Stake, scaled
+from nearly.missing.effects import Effect
+from nearly.missing.problem import End, Stake
 from nearly.missing.sums import count_end
 
 MOST_STEPS = 200
@@ -25,7 +25,7 @@ def average_end(stakes: Sequence[Stake], end: str, certain_sum: Fraction, certai
     if _has_unlimited_row(stakes, end):
         return End(None, True, stakes, [], [], end)
     best = count_end(stakes, "high")
-    ratio = _ratio(best, sign, certain_sum, certain_count)
+    ratio = _ratio(best, stakes, sign, certain_sum, certain_count)
     if ratio is None:
         return End(None, best.proven, stakes, best.counts, best.takes, end, exists=False)
     excess: Fraction = Fraction(0)
@@ -34,14 +34,15 @@ def average_end(stakes: Sequence[Stake], end: str, certain_sum: Fraction, certai
         if above is None:
             return _of_endless_rows(stakes, end, sign, certain_sum, certain_count)
         excess = above
-        better = _ratio(found, sign, certain_sum, certain_count)
+        better = _ratio(found, stakes, sign, certain_sum, certain_count)
         if better is None or better <= ratio:
             break
         ratio, best = better, found
     reached = excess <= 0 or found.proven
     value = ratio if reached else ratio + excess / max(certain_count, 1)
-    gains = _gains(best, sign, ratio, certain_count)
-    return End(sign * value, reached and found.proven, stakes, best.counts, best.takes, end, gains=gains, certain=certain_count)
+    gains, units = _prices(best, sign, ratio, certain_count)
+    proven = reached and found.proven
+    return End(sign * value, proven, stakes, best.counts, best.takes, end, gains=gains, units=units, certain=certain_count)
 
 
 def _step(
@@ -52,10 +53,9 @@ def _step(
     counts, takes = [], []
     proven = True
     for stake in stakes:
-        gains = [_gain(effect, sign, ratio) for effect in stake.effects]
+        gains, unit = _gains(stake, sign, ratio)
         taken = [effect.counts and (gain > 0 or not effect.silent) for effect, gain in zip(stake.effects, gains, strict=True)]
-        whole, unit = scaled([gain if take else Fraction(0) for gain, take in zip(gains, taken, strict=True)])
-        allocation = stake.part.block.best(whole)
+        allocation = stake.part.block.best([gain if take else 0 for gain, take in zip(gains, taken, strict=True)])
         excess = None if excess is None or allocation.bound is None else excess + allocation.bound * unit
         proven = proven and allocation.proven and stake.part.is_exact
         counts.append(allocation.counts)
@@ -63,46 +63,61 @@ def _step(
     return End(None, proven, stakes, counts, takes, end), excess
 
 
-def _gains(best: End, sign: int, ratio: Fraction, certain_count: int) -> list[list[Fraction]]:
+def _gains(stake: Stake, sign: int, ratio: Fraction) -> tuple[list[int], Fraction]:
+    """What each cell's rows exceed the ratio by, `v - r`, as whole multiples of a unit.
+
+    With v = n u / d and r = p / q this is (n u q - p d) / (d q).
+    """
+    scale, offset = stake.unit.numerator * ratio.denominator, ratio.numerator * stake.unit.denominator
+    gains = [sign * _value(effect, sign) * scale - offset if effect.counts else 0 for effect in stake.effects]
+    return gains, Fraction(1, stake.unit.denominator * ratio.denominator)
+
+
+def _value(effect: Effect, sign: int) -> int:
+    """The value at the end; a cell without limit holds no row, or the average had no limit either."""
+    value = effect.high if sign > 0 else effect.low
+    return 0 if value is None else value
+
+
+def _prices(best: End, sign: int, ratio: Fraction, certain_count: int) -> tuple[list[list[int | None]], list[Fraction]]:
     """What one more row of each cell adds to the average: (v - r) / (N + count), to first order."""
     rows = certain_count
     for counts, takes in zip(best.counts, best.takes, strict=True):
         rows += sum(count for count, take in zip(counts, takes, strict=True) if take)
-    return [
-        [_gain(effect, sign, ratio) / rows if take else Fraction(0) for effect, take in zip(stake.effects, takes, strict=True)]
-        for stake, takes in zip(best.stakes, best.takes, strict=True)
-    ]
+    gains: list[list[int | None]] = []
+    units = []
+    for stake, takes in zip(best.stakes, best.takes, strict=True):
+        whole, unit = _gains(stake, sign, ratio)
+        gains.append([gain if take else 0 for gain, take in zip(whole, takes, strict=True)])
+        units.append(unit / rows)
+    return gains, units
 
 
 def _of_endless_rows(stakes: Sequence[Stake], end: str, sign: int, certain_sum: Fraction, certain_count: int) -> End:
     """Rows without a limit on their number draw the average to their value: no average exceeds the most extreme value of all."""
-    values = [sign * effect.at(end) for stake in stakes for effect in stake.effects if effect.counts]
+    values = [sign * _value(effect, sign) * stake.unit for stake in stakes for effect in stake.effects if effect.counts]
     certain = [sign * certain_sum / certain_count] if certain_count else []
     return End(sign * max([*values, *certain]), False, stakes, [], [], end)
 
 
-def _gain(effect: Effect, sign: int, ratio: Fraction) -> Fraction:
-    value = finite(effect.at("high" if sign > 0 else "low")) if effect.counts else None
-    return Fraction(0) if value is None else sign * value - ratio
-
-
-def _ratio(found: End, sign: int, certain_sum: Fraction, certain_count: int) -> Fraction | None:
+def _ratio(found: End, stakes: Sequence[Stake], sign: int, certain_sum: Fraction, certain_count: int) -> Fraction | None:
     """The average of an instance in the sense of `sign`; None for one without values."""
-    total, count = sign * certain_sum, certain_count
-    for stake, counts, takes in zip(found.stakes, found.counts, found.takes, strict=True):
-        for effect, rows, take in zip(stake.effects, counts, takes, strict=True):
-            if rows and take:
-                value = finite(effect.at("high" if sign > 0 else "low"))
-                total += rows * sign * (value if value is not None else Fraction(0))
-                count += rows
-    return None if count == 0 else Fraction(total) / count
+    total, rows = sign * certain_sum, certain_count
+    for stake, counts, takes in zip(stakes, found.counts, found.takes, strict=True):
+        part = 0
+        for effect, count, take in zip(stake.effects, counts, takes, strict=True):
+            if count and take:
+                part += count * sign * _value(effect, sign)
+                rows += count
+        total += part * stake.unit
+    return None if rows == 0 else total / rows
 
 
 def _has_unlimited_row(stakes: Sequence[Stake], end: str) -> bool:
     """A row without a limit on its value, in some instance, makes an average without limit."""
     for stake in stakes:
         for place, effect in enumerate(stake.effects):
-            unlimited = effect.counts and finite(effect.at(end)) is None
+            unlimited = effect.counts and effect.at(end) is None
             if unlimited and stake.part.block.instance([False] * len(stake.effects), place) is not None:
                 return True
     return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from nearly.algebra.boxes import Box, Region
 from nearly.algebra.ordered_sets import OrderedSet
 from nearly.missing.bound_set import BoundConstraint, sole_box
-from nearly.missing.effects import Effect, Question, SpanOf
+from nearly.missing.effects import AMOUNTS, Effect, Question, SpanOf, in_units
 from nearly.missing.row_space import RowSpace
 
 
@@ -39,41 +40,38 @@ class DisjointIndex:
     rows: RowSpace
     regions: tuple[Region, ...]
     _axes: dict[str, _Axis] = field(default_factory=dict)
-    _spans: dict[Any, list[Effect]] = field(default_factory=dict)
+    _spans: dict[Any, tuple[list[Effect], Fraction]] = field(default_factory=dict)
 
     @classmethod
     def over(cls, constraints: Sequence[BoundConstraint], rows: RowSpace) -> DisjointIndex:
         return cls(rows, tuple(constraint.allowed for constraint in constraints))
 
-    def effects(self, question: Question, span_of: SpanOf, kind: str) -> list[Effect]:
-        """The effect of each constraint's rows; `kind` tells apart what spans are computed."""
+    def effects(self, question: Question, span_of: SpanOf, kind: str) -> tuple[list[Effect], Fraction]:
+        """The effect of each constraint's rows, amounts in a common unit; `kind` tells apart what spans are computed."""
         box = sole_box(question.region)
         if box is None or question.measure.columns & set(box.sides) or not all(_is_range(side) for side in box.sides.values()):
-            return [self._single(region, question, span_of) for region in self.regions]
+            return _whole([self._single(region, question, span_of) for region in self.regions], kind)
         meets, inside, decided = self._classify(box)
-        alone = self._alone(question, span_of, kind)
-        codes = np.where(decided, meets + inside, 3).tolist()
-        outside = Effect(counts=False, silent=True)
-        return [
-            whole if code == 2 else outside if code == 0 else self._partly(region, whole, question, span_of, code)
-            for code, whole, region in zip(codes, alone, self.regions, strict=True)
-        ]
-
-    def _partly(self, region: Region, whole: Effect, question: Question, span_of: SpanOf, code: int) -> Effect:
-        """A constraint that reaches beyond the query; the measure's range does not depend on the query's columns."""
-        if code == 3:
-            return self._single(region, question, span_of)
-        return Effect(whole.counts, True, whole.low, whole.high)
+        alone, unit = self._alone(question, span_of, kind)
+        if not decided.all():
+            return _whole([self._single(region, question, span_of) for region in self.regions], kind)
+        chosen = [_OUTSIDE] * len(alone)
+        for place in np.flatnonzero(inside).tolist():
+            chosen[place] = alone[place]
+        for place in np.flatnonzero(meets & ~inside).tolist():
+            whole = alone[place]
+            chosen[place] = Effect(whole.counts, True, whole.low, whole.high)
+        return chosen, unit
 
     def _single(self, region: Region, question: Question, span_of: SpanOf) -> Effect:
         return question.effect(region, self.rows.everything, span_of)
 
-    def _alone(self, question: Question, span_of: SpanOf, kind: str) -> list[Effect]:
+    def _alone(self, question: Question, span_of: SpanOf, kind: str) -> tuple[list[Effect], Fraction]:
         """The effects of a query without a condition, computed once for each measure."""
         key = kind, question.measure.expression
         if key not in self._spans:
             whole = Question((Box({}),), question.measure)
-            self._spans[key] = [self._single(region, whole, span_of) for region in self.regions]
+            self._spans[key] = _whole([self._single(region, whole, span_of) for region in self.regions], kind)
         return self._spans[key]
 
     def _classify(self, box: Box) -> tuple[Any, Any, Any]:
@@ -85,12 +83,19 @@ class DisjointIndex:
             meets &= (axis.first < bisect_left(axis.ends, end)) & (axis.end >= bisect_right(axis.ends, first))
             inside &= (axis.first >= bisect_left(axis.ends, first)) & (axis.end < bisect_right(axis.ends, end)) & ~axis.null
             decided &= axis.plain
-        return meets.astype(np.int8), (inside & meets).astype(np.int8), decided
+        return meets, inside & meets, decided
 
     def _axis(self, column: str) -> _Axis:
         if column not in self._axes:
             self._axes[column] = _axis_of([_side(region, column, self.rows) for region in self.regions])
         return self._axes[column]
+
+
+_OUTSIDE = Effect(counts=False, silent=True)
+
+
+def _whole(effects: list[Effect], kind: str) -> tuple[list[Effect], Fraction]:
+    return in_units(effects) if kind == AMOUNTS else (effects, Fraction(1))
 
 
 def _side(region: Region, column: str, rows: RowSpace) -> OrderedSet | None:

@@ -13,6 +13,10 @@ from nearly.missing.measures import Measure, Span
 
 SpanOf: TypeAlias = Callable[[Box], Span]
 
+AMOUNTS = "amounts"
+RANKS = "ranks"
+"""The two kinds of spans: numbers to add up, or ranks to compare."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -54,6 +58,13 @@ def greatest(values: Sequence[Any]) -> Any:
     return None if any(value is None for value in values) else max(values)
 
 
-def finite(value: Any) -> Fraction | None:
-    """A number of exact arithmetic, or None for an infinity."""
-    return None if value is None or (isinstance(value, float) and math.isinf(value)) else value
+def in_units(effects: Sequence[Effect]) -> tuple[list[Effect], Fraction]:
+    """The effects with their ends as whole multiples of a common unit; None for an infinity, which has no limit on its side."""
+    ends = [end for effect in effects if effect.counts for end in (effect.low, effect.high) if not isinstance(end, float)]
+    scale = math.lcm(*{end.denominator for end in ends})
+
+    def whole(end: Any) -> int | None:
+        return None if isinstance(end, float) else end.numerator * (scale // end.denominator)
+
+    made = [Effect(True, effect.silent, whole(effect.low), whole(effect.high)) if effect.counts else effect for effect in effects]
+    return made, Fraction(1, scale)

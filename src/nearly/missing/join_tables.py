@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, reduce
 from typing import Any
 
@@ -19,12 +18,12 @@ from nearly.missing.bound_set import sources_of
 from nearly.missing.cells import Deadline
 from nearly.missing.certain import number
 from nearly.missing.edge_cover import Relation
-from nearly.missing.effects import Effect, Question
+from nearly.missing.effects import AMOUNTS, Effect, Question
 from nearly.missing.measures import Measure
 from nearly.missing.predicates import Regions
 from nearly.missing.problem import Problem
 from nearly.missing.range_query import RangeQuery, belongs_to
-from nearly.missing.sums import total_end
+from nearly.missing.sums import count_end, total_end
 from nearly.plan import functions
 from nearly.plan.expressions import Call, Column, Expression, Literal, conjunction
 from nearly.plan.nodes import Aggregate, Filter, Output, Plan, Scan
@@ -66,7 +65,8 @@ class JoinTable:
             return 0.0
         sides = {self.shared[name]: values for name, values in within.items() if name in self.shared}
         question = Question(intersection(self.region, box(sides)), Measure(self.regions, measure))
-        end = total_end(Ranger(self.problem, self.deadline).stakes(question, "amounts"), "high", _WEIGHTS[quantity])
+        stakes = Ranger(self.problem, self.deadline).stakes(question, AMOUNTS)
+        end = count_end(stakes, "high") if quantity == "rows" else total_end(stakes, "high", _PARTS[quantity])
         return math.inf if end.value is None else float(end.value)
 
     def attribute_values(self) -> dict[str, OrderedSet]:
@@ -106,19 +106,15 @@ class JoinTable:
         return [column[0].as_py() for column in table.columns]
 
 
-def _one(effect: Effect) -> Fraction:
-    return Fraction(1)
+def _above(effect: Effect) -> int | None:
+    return None if effect.high is None else max(effect.high, 0)
 
 
-def _above(effect: Effect) -> Any:
-    return max(effect.high, Fraction(0)) if effect.counts else Fraction(0)
+def _below(effect: Effect) -> int | None:
+    return None if effect.low is None else max(-effect.low, 0)
 
 
-def _below(effect: Effect) -> Any:
-    return max(-effect.low, Fraction(0)) if effect.counts else Fraction(0)
-
-
-_WEIGHTS = {"rows": _one, "above": _above, "below": _below}
+_PARTS = {"above": _above, "below": _below}
 
 
 def join_tables(query: RangeQuery, problems: Mapping[str, Problem], engine: Engine, deadline: Deadline) -> tuple[JoinTable, ...]:

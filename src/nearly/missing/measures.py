@@ -8,7 +8,6 @@ wide.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -136,18 +135,6 @@ class Measure:
                 corners = [_product(x, y) for x in (a, b) for y in (c, d)]
                 return min(corners), max(corners)
         raise Unsupported(f"the range of {show(expression)}; sums, differences and products of columns and numbers are computed")
-
-
-def integers(amounts: Sequence[Amount | None]) -> tuple[list[int | None], Fraction]:
-    """The amounts as whole multiples of a common unit; None for an infinity.
-
-    >>> integers([Fraction(1, 2), Fraction(1, 3), math.inf])
-    ([3, 2, None], Fraction(1, 6))
-    """
-    finite = [each for each in amounts if isinstance(each, Fraction | int)]
-    scale = math.lcm(*(each.denominator for each in finite)) if finite else 1
-    whole = [each.numerator * (scale // each.denominator) if isinstance(each, Fraction | int) else None for each in amounts]
-    return whole, Fraction(1, scale)
 
 
 def _sum(left: Amount, right: Amount, unknown: float) -> Amount:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,7 +12,7 @@ from nearly.missing.allocation import Block, Independent
 from nearly.missing.bound_set import BoundConstraint, BoundSet
 from nearly.missing.cells import Cell, Deadline, Decomposition, decompose
 from nearly.missing.disjoint import DisjointIndex
-from nearly.missing.effects import Effect, Question, SpanOf
+from nearly.missing.effects import AMOUNTS, Effect, Question, SpanOf, in_units
 from nearly.missing.programme import Programme
 
 
@@ -32,10 +31,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Stake:
-    """A part, and what the rows of each of its cells can do to the aggregate at hand."""
+    """A part, and what the rows of each of its cells can do to the aggregate at hand; amounts are multiples of `unit`."""
 
     part: Part
     effects: Sequence[Effect]
+    unit: Fraction = Fraction(1)
 
 
 @dataclass(slots=True)
@@ -52,12 +52,13 @@ class Problem:
         found = []
         alone = self.alone
         if alone.cells:
-            found.append(Stake(alone, self.index.effects(question, span_of, kind)))
+            found.append(Stake(alone, *self.index.effects(question, span_of, kind)))
         space = self.bound.rows.everything
         for component in self.bound.components:
             if len(component) > 1 and any(meet(self._constraint(each).predicate, question.region) for each in component):
                 part = self.part(component, question.region, deadline, reuse=reuse)
-                found.append(Stake(part, [question.effect(cell.region, space, span_of) for cell in part.cells]))
+                effects = [question.effect(cell.region, space, span_of) for cell in part.cells]
+                found.append(Stake(part, *in_units(effects)) if kind == AMOUNTS else Stake(part, effects))
         return found
 
     @property
@@ -121,15 +122,6 @@ class End:
     takes: Sequence[Sequence[bool]]
     side: str
     exists: bool = True
-    gains: Sequence[Sequence[Fraction | None]] = ()
+    gains: Sequence[Sequence[int | None]] = ()
+    units: Sequence[Fraction] = ()
     certain: int = 0
-
-
-def scaled(values: Sequence[Any]) -> tuple[list[int | None], Fraction]:
-    """Numbers as whole multiples of a common unit; None stays None, and an infinity becomes it."""
-    finite = [value for value in values if value is not None and not (isinstance(value, float) and math.isinf(value))]
-    scale = math.lcm(*{value.denominator for value in finite}) if finite else 1
-    whole: list[int | None] = [
-        None if value is None or isinstance(value, float) else value.numerator * (scale // value.denominator) for value in values
-    ]
-    return whole, Fraction(1, scale)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from nearly.algebra.boxes import Region, hull
 from nearly.missing.aggregate_range import ENDS, AggregateRange
@@ -59,15 +58,16 @@ def _of_end(found: AggregateRange, end: End, bound: BoundSet) -> Iterator[Bindin
     if found.function in ("min", "max"):
         yield from _of_extreme(found, end, bound)
         return
-    for stake, counts, takes, gains in zip(end.stakes, end.counts, end.takes, end.gains, strict=False):
-        yield from _of_rows(stake, gains, end.side, bound)
+    for place, (stake, counts, takes) in enumerate(zip(end.stakes, end.counts, end.takes, strict=False)):
+        gains = [0.0 if gain is None else float(gain * end.units[place]) for gain in end.gains[place]] if end.gains else []
+        yield from _of_rows(stake, gains, end.side, bound) if gains else ()
         if found.function != "count":
             weight = _weight(found, end)
             yield from _of_values(found, stake, counts, takes, weight, end.side, bound)
 
 
-def _of_rows(stake: Stake, gains: Sequence[Fraction | None], side: str, bound: BoundSet) -> Iterator[Binding]:
-    upper, lower = stake.part.block.prices([0.0 if gain is None else float(gain) for gain in gains])
+def _of_rows(stake: Stake, gains: Sequence[float], side: str, bound: BoundSet) -> Iterator[Binding]:
+    upper, lower = stake.part.block.prices(gains)
     for local, price in upper.items():
         constraint = bound.constraints[stake.part.constraints[local]]
         if price > SMALLEST:

@@ -7,53 +7,55 @@ as 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
 
-from nearly.missing.effects import Effect, finite
-from nearly.missing.problem import End, Stake, scaled
+from nearly.missing.effects import Effect
+from nearly.missing.problem import End, Stake
+
+ONE = Fraction(1)
 
 
 def sum_end(stakes: Sequence[Stake], end: str) -> End:
     """The least (`low`) or greatest (`high`) sum over the missing rows."""
-    return total_end(stakes, end, lambda effect: effect.at(end))
+    return total_end(stakes, end, (lambda effect: effect.high) if end == "high" else (lambda effect: effect.low))
 
 
 def count_end(stakes: Sequence[Stake], end: str) -> End:
     """The least or greatest number of missing rows that count."""
-    return total_end(stakes, end, lambda _: Fraction(1))
+    return total_end([Stake(stake.part, stake.effects) for stake in stakes], end, lambda _: 1)
 
 
-def total_end(stakes: Sequence[Stake], end: str, value_of: Any) -> End:
+def total_end(stakes: Sequence[Stake], end: str, value_of: Callable[[Effect], int | None]) -> End:
+    """One end of the total of a value of each counting row, in the stakes' units."""
     sign = 1 if end == "high" else -1
     total: Fraction | None = Fraction(0)
     proven = True
-    counts, takes, all_gains = [], [], []
+    counts, takes, gains = [], [], []
     for stake in stakes:
-        gains, taken = [], []
-        for effect in stake.effects:
-            gain, take = _gain(effect, value_of(effect), sign)
-            gains.append(gain)
-            taken.append(take)
-        whole, unit = scaled(gains)
-        allocation = stake.part.block.best(whole)
-        total = None if total is None or allocation.bound is None else total + allocation.bound * unit
+        gained, taken = _gains(stake.effects, value_of, sign)
+        allocation = stake.part.block.best(gained)
+        total = None if total is None or allocation.bound is None else total + allocation.bound * stake.unit
         proven = proven and allocation.proven and stake.part.is_exact
         counts.append(allocation.counts)
         takes.append(taken)
-        all_gains.append(gains)
-    return End(None if total is None else sign * total, proven, stakes, counts, takes, end, gains=all_gains)
+        gains.append(gained)
+    units = [stake.unit for stake in stakes]
+    return End(None if total is None else sign * total, proven, stakes, counts, takes, end, gains=gains, units=units)
 
 
-def _gain(effect: Effect, value: Any, sign: int) -> tuple[Fraction | None, bool]:
-    """What one row of the cell gains at best, and whether it counts for that; None is without limit."""
-    if not effect.counts:
-        return Fraction(0), False
-    exact = finite(value)
-    if exact is None:
-        return (None, True) if value is None or value * sign > 0 else (Fraction(0), False)
-    gain = exact * sign
-    if effect.silent and gain < 0:
-        return Fraction(0), False
-    return gain, True
+def _gains(effects: Sequence[Effect], value_of: Callable[[Effect], int | None], sign: int) -> tuple[list[int | None], list[bool]]:
+    """What one row of each cell gains at best (None: without limit), and whether it counts for that."""
+    gains: list[int | None] = []
+    takes = []
+    for effect in effects:
+        if not effect.counts:
+            gains.append(0)
+            takes.append(False)
+            continue
+        value = value_of(effect)
+        gain = None if value is None else value * sign
+        loses = effect.silent and gain is not None and gain < 0
+        gains.append(0 if loses else gain)
+        takes.append(not loses)
+    return gains, takes

@@ -15,7 +15,7 @@ from nearly.algebra.ordered_sets import Rank, span
 from nearly.errors import ConstraintError, SchemaError, Unsupported
 from nearly.missing.aggregate_range import ENDS, AggregateRange
 from nearly.missing.cells import Deadline
-from nearly.missing.effects import Effect, Question
+from nearly.missing.effects import Question
 from nearly.missing.measures import Measure
 from nearly.missing.problem import End, Problem
 from nearly.missing.row_space import RowSpace
@@ -61,7 +61,8 @@ class Witnesses:
         for stake, counts, takes in zip(end.stakes, end.counts, end.takes, strict=False):
             for cell, effect, count, take in zip(stake.part.cells, stake.effects, counts, takes, strict=True):
                 if count:
-                    yield self._row(cell.region, found, effect, end.side if take else None), count
+                    target = effect.at(end.side) * stake.unit if found.function in ("sum", "avg") else effect.at(end.side)
+                    yield self._row(cell.region, found, target, take=take), count
 
     def _rest(self, end: End) -> Iterator[tuple[dict[str, Any], int]]:
         """Rows that constraints away from the query ask for."""
@@ -75,13 +76,12 @@ class Witnesses:
                     if count:
                         yield decoded(point(cell.region[0], {}, self._rows_space), self._rows_space), count
 
-    def _row(self, cell: Region, found: AggregateRange, effect: Effect, side: str | None) -> dict[str, Any]:
+    def _row(self, cell: Region, found: AggregateRange, target: Any, *, take: bool) -> dict[str, Any]:
         question, space = found.question, self._rows_space
-        if side is None:
-            ranks = _silent(cell, question, space)
-        else:
-            ranks = _counting(cell, question, effect.at(side), found.function in ("min", "max"), space)
-        return decoded(ranks, space)
+        if not take:
+            return decoded(_silent(cell, question, space), space)
+        by_rank = found.function in ("min", "max", "count") and question.measure.column is not None
+        return decoded(_counting(cell, question, target, by_rank, space), space)
 
 
 def _counting(cell: Region, question: Question, target: Any, by_rank: bool, space: RowSpace) -> dict[str, Rank | None]:
