@@ -166,16 +166,16 @@ class Query:
         The answer's `table` is that of the rows that are there. `seconds` limits the time spent on the range; when it is over, the
         range is still valid, if not tight.
         """
-        *_, last = self.ranges(seconds=seconds)
-        return last
+        (answer,) = self._contingency.ranges(self._text, lambda text: iter([self._sibling(text).exact()]), seconds)
+        return answer
 
     def ranges(self, *, seconds: float | None = DEFAULT_SECONDS) -> Iterator[Answer]:
         """Ranges, one for each answer over the rows that are there: probable and certain bounds of both kinds of rows together."""
+        return self._contingency.ranges(self._text, lambda text: iter(self._sibling(text)), seconds)
 
-        def ask(text: str) -> Iterator[Answer]:
-            return iter(Query(self._engine, text, self._confidence, self._seed, self._kernel))
-
-        return self._contingency.ranges(self._text, ask, seconds)
+    def _sibling(self, text: str) -> Query:
+        """Another question, asked the same way."""
+        return Query(self._engine, text, self._confidence, self._seed, self._kernel)
 
     def explain(self) -> str:
         """The plan, what runs where, which kernel, and why."""

@@ -262,7 +262,7 @@ def test_ranges_at_the_same_time(db: nearly.Session) -> None:
 
 
 def test_progressive_bounds_of_both_kinds_are_combined(db: nearly.Session) -> None:
-    """An early answer with an interval and hard bounds for the rows that are there: missing rows widen each by what they can add."""
+    """An early answer with an interval and hard bounds for the rows that are there: missing rows widen each of them."""
     stated = db.missing("sales", [Constraint(price=(1, 10), rows=(1, 2))])
     assert stated is not None
     names = ["s", "a", "nearly_piece_2", "nearly_piece_3"]
@@ -276,9 +276,8 @@ def test_progressive_bounds_of_both_kinds_are_combined(db: nearly.Session) -> No
         known, early(Decimal(30), Decimal(8), Decimal(30), 3), early(Decimal(50), Decimal(12), Decimal(50), 5),
         early(None, None, None, 1), early(Decimal(90), None, Decimal(90), 9), 0.5, False, 0.95, 0.25, "progressive",
     )  # fmt: skip
-    (answer,) = Contingency(stated.engine, {"sales": stated}).ranges(
-        "select sum(price) s, avg(price) a from sales", lambda _: iter([certain])
-    )
+    text = "select sum(price) s, avg(price) a from sales"
+    (answer,) = Contingency(stated.engine, {"sales": stated}).ranges(text, lambda _: iter([certain]))
     assert (answer.low["s"][0].as_py(), answer.high["s"][0].as_py()) == (Decimal("31.00"), Decimal("70.00"))
     assert (answer.hard_low["s"][0].as_py(), answer.hard_high["s"][0].as_py()) == (None, Decimal("110.00"))
     assert float(answer.low["a"][0].as_py()) == pytest.approx(32 / 7)

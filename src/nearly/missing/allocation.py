@@ -34,7 +34,10 @@ class Block(Protocol):
         ...
 
     def instance(self, empty: Sequence[bool], needed: int | None = None) -> tuple[int, ...] | None:
-        """Counts of an instance without rows in the `empty` cells and with a row in cell `needed`; None if there is none."""
+        """Counts of an instance without rows in the `empty` cells and with a row in cell `needed`; None if there is none.
+
+        No counts at all where time ran out before that was known: callers take it as possible, which only widens a range.
+        """
         ...
 
     def prices(self, gains: Sequence[float]) -> tuple[dict[int, float], dict[int, float]]:

@@ -80,7 +80,7 @@ class Contingency:
         tree = parse_query(text)
         bound = bind(tree, self.engine.native.find_table)
         query = range_query(bound)
-        known = {scan.table.lower(): self._stated.get(scan.table.lower()) for scan in query.scans}
+        known = {scan.table.lower(): self._known(scan.table) for scan in query.scans}
         if not any(known.values()):
             names = ", ".join(sorted({scan.table for scan in query.scans}))
             raise ConstraintError(
@@ -96,3 +96,11 @@ class Contingency:
         wider, pieces = extended(tree, query.items)
         for certain in ask(wider):
             yield TableRange(stated.problem, query, bound.types, Deadline(seconds)).answer(certain, pieces)
+
+    def _known(self, table: str) -> MissingRows | None:
+        stated = self._stated.get(table.lower())
+        if stated is not None and stated.problem.bound.rows.schema.columns != self.engine.native.find_table(table).columns:
+            raise ConstraintError(
+                f"table {table!r} has other columns than when its missing rows were stated; call db.missing again"
+            )
+        return stated

@@ -39,8 +39,7 @@ def _outer(stakes: Sequence[Stake], end: str) -> End:
         if counts is not None:
             takes = [[not effect.silent for effect in stake.effects] for stake in stakes]
             takes[number][place] = True
-            exact = all(stake.part.is_exact for stake in stakes)
-            return End(value, exact, stakes, counts, takes, end)
+            return End(value, _is_proven(stakes, counts), stakes, counts, takes, end)
     return End(None, True, stakes, [], [], end, exists=False)
 
 
@@ -49,7 +48,7 @@ def _inner(stakes: Sequence[Stake], end: str) -> End:
     side = end
     silent = _within(stakes, side, None)
     if silent is not None:
-        return End(None, True, stakes, silent, _takes(stakes, side, None), end, exists=False)
+        return End(None, _is_proven(stakes, silent), stakes, silent, _takes(stakes, side, None), end, exists=False)
     known = [effect.at(side) for stake in stakes for effect in stake.effects if effect.counts and effect.at(side) is not None]
     candidates = sorted(set(known), reverse=side == "high")
     low, high = 0, len(candidates) - 1
@@ -62,8 +61,7 @@ def _inner(stakes: Sequence[Stake], end: str) -> End:
     counts = _within(stakes, side, candidates[low]) if candidates else None
     if counts is None:
         return End(None, False, stakes, [], [], end)
-    exact = all(stake.part.is_exact for stake in stakes)
-    return End(candidates[low], exact, stakes, counts, _takes(stakes, side, candidates[low]), end)
+    return End(candidates[low], _is_proven(stakes, counts), stakes, counts, _takes(stakes, side, candidates[low]), end)
 
 
 def _inner_of_some(stakes: Sequence[Stake], end: str) -> End:
@@ -85,7 +83,7 @@ def _inner_of_some(stakes: Sequence[Stake], end: str) -> End:
             if counts is not None:
                 takes = _takes(stakes, end, limit)
                 takes[number][place] = True
-                return End(limit, all(stake.part.is_exact for stake in stakes), stakes, counts, takes, end)
+                return End(limit, _is_proven(stakes, counts), stakes, counts, takes, end)
     return End(None, True, stakes, [], [], end, exists=False)
 
 
@@ -120,6 +118,11 @@ def _instance(
             return None
         found.append(counts)
     return found
+
+
+def _is_proven(stakes: Sequence[Stake], counts: Sequence[tuple[int, ...]]) -> bool:
+    """Whether the instance is known, not only possible."""
+    return all(stake.part.is_exact and len(each) == len(stake.effects) for stake, each in zip(stakes, counts, strict=True))
 
 
 def _from_the_end(ranked: list[tuple[Any, int, int]], end: str) -> list[tuple[Any, int, int]]:

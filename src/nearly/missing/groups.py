@@ -16,13 +16,14 @@ from nearly.missing.row_space import RowSpace
 from nearly.plan.types import STRING
 
 MOST_NEW_GROUPS = 1000
+MOST_DIFFERENCES = 20_000
 
 Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NewGroups:
-    """Keys that missing rows may add, and the region of rows whose keys are too many to list."""
+    """Keys that missing rows may add, and where the rows are whose keys are too many to list (boxes that may overlap)."""
 
     keys: tuple[Key, ...]
     rest: Region
@@ -51,11 +52,15 @@ def new_groups(columns: Sequence[str], where: Region, known: set[Key], bound: Bo
                 rest.append(each)
             else:
                 found |= dict.fromkeys(key for key in keys if key not in known)
-    listed = [box_ for key in (*known, *found) for box_ in group_region(columns, key, bound.rows)] if rest else []
-    unlisted = difference(tuple(rest[:1]), tuple(listed), bound.rows.everything) if rest else ()
-    for each in rest[1:]:
-        unlisted = (*unlisted, *difference((each,), (*listed, *unlisted), bound.rows.everything))
-    return NewGroups(tuple(found), unlisted)
+    return NewGroups(tuple(found), _unlisted(rest, columns, (*known, *found), bound.rows))
+
+
+def _unlisted(rest: Sequence[Box], columns: Sequence[str], listed: Sequence[Key], rows: RowSpace) -> Region:
+    """What is left of boxes without the listed groups; too many of both are left as they are, which only widens ranges."""
+    if len(rest) * len(listed) > MOST_DIFFERENCES:
+        return tuple(rest)
+    groups = tuple(each for key in listed for each in group_region(columns, key, rows))
+    return tuple(piece for each in rest for piece in difference((each,), groups, rows.everything))
 
 
 def _keys(each: Box, columns: Sequence[str], rows: RowSpace) -> list[Key] | None:

@@ -23,6 +23,8 @@ from scipy.sparse import csr_array
 from nearly.missing.allocation import Allocation, Gain
 from nearly.missing.cells import Cell, Deadline
 
+INFEASIBLE = 2
+"""The status by which HiGHS, through scipy, tells that there is no solution."""
 EXACT = 2.0**50
 """Whole objective values up to here are exact in the solver, with room for its tolerances."""
 RELATIVE = 1e-9
@@ -56,7 +58,9 @@ class Programme:
         if not kept or (needed is not None and empty[needed]):
             return None
         found = self._milp(np.zeros(len(kept)), kept, needed)
-        return None if found.x is None else self._rounded(found.x, kept)
+        if found.x is None:
+            return None if found.status == INFEASIBLE else ()
+        return self._rounded(found.x, kept) or ()
 
     def prices(self, gains: Sequence[float]) -> tuple[dict[int, float], dict[int, float]]:
         """What one row more in each upper bound, and one row less in each lower bound, adds to the relaxed optimum (its dual)."""
@@ -82,29 +86,32 @@ class Programme:
             if gain is None or endless:
                 counts = self.instance([False] * len(self.cells), place)
                 if counts is not None:
-                    return Allocation(None, counts)
+                    return Allocation(None, counts or (0,) * len(self.cells), proven=bool(counts))
         return None
 
     def _undominated(self, gains: Sequence[int]) -> list[int]:
         """Cells that an optimal instance can be made of.
 
         A row may always move to a cell that gains no less, counts for no further upper bound and for no fewer lower bounds. So
-        cells dominated in this sense can stay empty, as can those that lose where no lower bound asks for them.
+        cells dominated in this sense can stay empty, as can those that lose where no lower bound asks for them. A doubtful cell
+        without sure members has a limit of its own and so dominates none.
         """
         upper, lower = self._masks
         order = sorted(range(len(self.cells)), key=lambda place: (-gains[place], len(self.cells[place].members)))
         kept: list[int] = []
-        kept_upper = np.empty_like(upper)
-        kept_lower = np.empty_like(lower)
+        rivals = 0
+        rival_upper, rival_lower = np.empty_like(upper), np.empty_like(lower)
         for place in order:
             if gains[place] <= 0 and not lower[place].any():
                 continue
-            count = len(kept)
-            fewer = ~(kept_upper[:count] & ~upper[place]).any(axis=1)
-            helps = ~(lower[place] & ~kept_lower[:count]).any(axis=1)
-            if not (fewer & helps).any():
-                kept_upper[count], kept_lower[count] = upper[place], lower[place]
-                kept.append(place)
+            fewer = ~(rival_upper[:rivals] & ~upper[place]).any(axis=1)
+            helps = ~(lower[place] & ~rival_lower[:rivals]).any(axis=1)
+            if (fewer & helps).any():
+                continue
+            kept.append(place)
+            if self.cells[place].members:
+                rival_upper[rivals], rival_lower[rivals] = upper[place], lower[place]
+                rivals += 1
         return sorted(kept)
 
     @cached_property
@@ -115,8 +122,8 @@ class Programme:
         for place, cell in enumerate(self.cells):
             upper[place, list(cell.members)] = True
             lower[place, [*cell.members, *cell.doubtful]] = True
-        upper &= np.array([high is not None for high in self.high])
-        lower &= np.array([low > 0 for low in self.low])
+        upper &= np.array([high is not None for high in self.high], dtype=bool)
+        lower &= np.array([low > 0 for low in self.low], dtype=bool)
         return upper, lower
 
     def _solved(self, gains: Sequence[int], kept: Sequence[int]) -> Allocation:
