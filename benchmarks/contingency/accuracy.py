@@ -15,17 +15,17 @@ from benchmarks.contingency.data import DataSet, RandomQuery, missing_rows, rand
 from nearly.algebra.boxes import Region, box, intersection
 from nearly.algebra.ordered_sets import OrderedSet
 from nearly.engine.history import frame_of, schema_of
-from nearly.missing.aggregate_range import AggregateRange, Certain, Ranger
-from nearly.missing.bound_set import BoundConstraint, BoundSet, connected
-from nearly.missing.cells import Deadline
 from nearly.missing.certain import Bounds
 from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.derive import constraints_from
-from nearly.missing.effects import Question
-from nearly.missing.measures import Measure
-from nearly.missing.predicates import Regions
-from nearly.missing.problem import Problem
-from nearly.missing.row_space import RowSpace
+from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
+from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.effects import Question
+from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.problem import Problem
+from nearly.missing.statements.bound_set import BoundConstraint, BoundSet, connected
+from nearly.missing.statements.predicates import Regions
+from nearly.missing.statements.row_space import RowSpace
 from nearly.missing.values import end_value
 from nearly.plan.expressions import Column
 from nearly.plan.types import DOUBLE, LONG

@@ -8,17 +8,17 @@ import time
 from typing import Any
 
 from nearly.algebra.boxes import EVERYWHERE
-from nearly.missing.aggregate_range import Certain, Ranger
-from nearly.missing.bound_set import bind_constraints, region_of
-from nearly.missing.cells import Deadline, decompose
 from nearly.missing.certain import Bounds
-from nearly.missing.constraint import Constraint
-from nearly.missing.edge_cover import Relation, edge_cover, product
-from nearly.missing.effects import Question
-from nearly.missing.measures import Measure
-from nearly.missing.predicates import Regions
-from nearly.missing.problem import Problem
-from nearly.missing.row_space import RowSpace
+from nearly.missing.joins.edge_cover import Relation, edge_cover, product
+from nearly.missing.programmes.aggregate_range import Certain, Ranger
+from nearly.missing.programmes.cells import Deadline, decompose
+from nearly.missing.programmes.effects import Question
+from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.problem import Problem
+from nearly.missing.statements.bound_set import bind_constraints, region_of
+from nearly.missing.statements.constraint import Constraint
+from nearly.missing.statements.predicates import Regions
+from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.expressions import Column
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import INT, decimal

@@ -10,9 +10,9 @@ from nearly.errors import (
     UnknownName,
     Unsupported,
 )
-from nearly.missing.constraint import Constraint
 from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.derive import constraints_from
+from nearly.missing.statements.constraint import Constraint
 from nearly.session import Query, Session, connect
 
 __version__ = "0.1.0"

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from nearly.missing.constraint import Constraint
+from nearly.missing.statements.constraint import Constraint
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import BOOLEAN, decimal
 

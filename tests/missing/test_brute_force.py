@@ -11,16 +11,16 @@ import pytest
 
 from nearly.algebra.boxes import Region
 from nearly.errors import ConstraintError
-from nearly.missing.aggregate_range import AggregateRange, Certain, Ranger
-from nearly.missing.bound_set import bind_constraints, region_of
-from nearly.missing.cells import Deadline, decompose
 from nearly.missing.certain import Bounds
-from nearly.missing.conflicts import refuse_conflicts
-from nearly.missing.effects import Question
-from nearly.missing.measures import Measure
-from nearly.missing.predicates import Regions
-from nearly.missing.problem import Problem
-from nearly.missing.row_space import RowSpace
+from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
+from nearly.missing.programmes.cells import Deadline, decompose
+from nearly.missing.programmes.conflicts import refuse_conflicts
+from nearly.missing.programmes.effects import Question
+from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.problem import Problem
+from nearly.missing.statements.bound_set import bind_constraints, region_of
+from nearly.missing.statements.predicates import Regions
+from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.expressions import Column
 from tests.missing.oracle import ROWS, SCHEMA, Row, Statement, aggregate, instances, predicate, statement
 
@@ -92,7 +92,7 @@ def test_oracle_range_is_the_range_of_all_instances(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_stopping_early_gives_a_wider_range(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for two cells only, the rest of the search becomes doubtful cells: every instance stays inside the range."""
-    monkeypatch.setattr("nearly.missing.problem.decompose", partial(decompose, most=2))
+    monkeypatch.setattr("nearly.missing.programmes.problem.decompose", partial(decompose, most=2))
     draw = random.Random(100 + seed)
     looser = 0
     for _ in range(60):

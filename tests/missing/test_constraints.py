@@ -14,12 +14,12 @@ import pytest
 import nearly
 from nearly import Constraint, ConstraintSet
 from nearly.algebra.boxes import EVERYWHERE
-from nearly.missing.bound_set import bind_constraint, bind_constraints, region_of
-from nearly.missing.cells import Deadline, decompose
-from nearly.missing.closure import gaps
-from nearly.missing.conflicts import minimal_conflict, refuse_conflicts
-from nearly.missing.problem import Problem
-from nearly.missing.row_space import RowSpace
+from nearly.missing.programmes.cells import Deadline, decompose
+from nearly.missing.programmes.conflicts import minimal_conflict, refuse_conflicts
+from nearly.missing.programmes.problem import Problem
+from nearly.missing.statements.bound_set import bind_constraint, bind_constraints, region_of
+from nearly.missing.statements.closure import gaps
+from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import BOOLEAN, DATE, DOUBLE, FLOAT, INT, LONG, STRING, TIMESTAMP, decimal, from_name
 

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from nearly.missing.edge_cover import Relation, edge_cover, product, whole
+from nearly.missing.joins.edge_cover import Relation, edge_cover, product, whole
 
 
 def keyed(*names: str) -> list[Relation]:

@@ -9,18 +9,18 @@ import pytest
 
 from nearly import Constraint
 from nearly.algebra.boxes import EVERYWHERE
-from nearly.missing.aggregate_range import AggregateRange, Certain, Ranger
-from nearly.missing.allocation import Allocation, Independent
-from nearly.missing.bound_set import bind_constraints, region_of
-from nearly.missing.cells import Cell, Deadline, decompose
 from nearly.missing.certain import Bounds
-from nearly.missing.conflicts import refuse_conflicts
-from nearly.missing.effects import Question
-from nearly.missing.measures import Measure
-from nearly.missing.predicates import Regions
-from nearly.missing.problem import Problem
-from nearly.missing.programme import Programme
-from nearly.missing.row_space import RowSpace
+from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
+from nearly.missing.programmes.allocation import Allocation, Independent
+from nearly.missing.programmes.cells import Cell, Deadline, decompose
+from nearly.missing.programmes.conflicts import refuse_conflicts
+from nearly.missing.programmes.effects import Question
+from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.problem import Problem
+from nearly.missing.programmes.programme import Programme
+from nearly.missing.statements.bound_set import bind_constraints, region_of
+from nearly.missing.statements.predicates import Regions
+from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.expressions import Column
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import DOUBLE, INT
@@ -84,7 +84,7 @@ def test_a_solver_without_an_answer_proves_nothing(monkeypatch: pytest.MonkeyPat
 
     constraints = [Constraint("n >= 0 and n < 10", rows=(1, 4)), Constraint("n >= 5 and n < 20", rows=(1, 4))]
     exact = {function: asked(function, constraints) for function in ("sum", "avg", "min", "max")}
-    monkeypatch.setattr("nearly.missing.programme.milp", lambda *_, **__: Nothing())
+    monkeypatch.setattr("nearly.missing.programmes.programme.milp", lambda *_, **__: Nothing())
     refuse_conflicts(Problem(bind_constraints(constraints, SPACE)), Deadline(5))
     for function, truth in exact.items():
         found = asked(function, constraints)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearly.engine.history import Check, Limits, example, measure
-from nearly.missing.bound_set import BoundConstraint, BoundSet
-from nearly.missing.constraint import Constraint
+from nearly.missing.statements.bound_set import BoundConstraint, BoundSet
+from nearly.missing.statements.constraint import Constraint
 
 
 @dataclass(frozen=True, slots=True)

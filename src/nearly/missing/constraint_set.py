@@ -10,11 +10,11 @@ from typing import Any
 
 from nearly.engine.history import frame_of, schema_of
 from nearly.errors import SchemaError
-from nearly.missing.bound_set import BoundSet, bind_constraints
 from nearly.missing.check import Violation, check
-from nearly.missing.constraint import Constraint
-from nearly.missing.files import read_constraints, write_constraints
-from nearly.missing.row_space import RowSpace
+from nearly.missing.statements.bound_set import BoundSet, bind_constraints
+from nearly.missing.statements.constraint import Constraint
+from nearly.missing.statements.files import read_constraints, write_constraints
+from nearly.missing.statements.row_space import RowSpace
 
 
 @dataclass(frozen=True, slots=True)

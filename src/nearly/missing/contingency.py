@@ -10,17 +10,17 @@ from nearly.answer import Answer
 from nearly.engine.exact import Engine
 from nearly.engine.history import frame_of
 from nearly.errors import ConstraintError, SchemaError
-from nearly.missing.bound_set import region_of
-from nearly.missing.cells import Deadline
 from nearly.missing.certain import extended
 from nearly.missing.check import Violation, check
-from nearly.missing.closure import Gap, gaps
-from nearly.missing.conflicts import refuse_conflicts
 from nearly.missing.constraint_set import ConstraintSet
-from nearly.missing.join_range import JoinRange
-from nearly.missing.problem import Problem
+from nearly.missing.joins.join_range import JoinRange
+from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.conflicts import refuse_conflicts
+from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_query import range_query
-from nearly.missing.row_space import RowSpace
+from nearly.missing.statements.bound_set import region_of
+from nearly.missing.statements.closure import Gap, gaps
+from nearly.missing.statements.row_space import RowSpace
 from nearly.missing.table_range import TableRange
 from nearly.plan.bind_query import bind
 from nearly.plan.parse import parse_query

@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 from nearly.engine.history import frame_of, sample, schema_of, summarise_parts
 from nearly.engine.partition import PART, ROWS, Node, Part, Partition, Split, merged
 from nearly.errors import SchemaError, unknown
-from nearly.missing.constraint import Constraint, ValueRange
 from nearly.missing.constraint_set import ConstraintSet
-from nearly.missing.literals import bounds_text
-from nearly.missing.row_space import RowSpace
+from nearly.missing.statements.constraint import Constraint, ValueRange
+from nearly.missing.statements.literals import bounds_text
+from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.types import BOOLEAN, STRING, is_numeric
 
 SAMPLE_ROWS = 200_000

@@ -10,9 +10,9 @@ from typing import Any
 from nearly.algebra.boxes import Box, Region, box, difference, intersection
 from nearly.algebra.ordered_sets import ONLY_NULL, OrderedSet
 from nearly.errors import Unsupported
-from nearly.missing.bound_set import BoundSet
-from nearly.missing.domains import Domain
-from nearly.missing.row_space import RowSpace
+from nearly.missing.statements.bound_set import BoundSet
+from nearly.missing.statements.domains import Domain
+from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.types import STRING
 
 MOST_NEW_GROUPS = 1000

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from nearly.errors import SchemaError, unknown
-from nearly.missing.aggregate_range import AggregateRange
-from nearly.missing.problem import Problem
-from nearly.missing.sensitivity import Explanation, bindings
+from nearly.missing.programmes.aggregate_range import AggregateRange
+from nearly.missing.programmes.problem import Problem
+from nearly.missing.programmes.sensitivity import Explanation, bindings
 from nearly.missing.values import end_value
 from nearly.missing.witness import Witnesses
 from nearly.plan.types import DataType

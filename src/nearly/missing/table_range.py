@@ -12,17 +12,17 @@ import pyarrow as pa
 from nearly.algebra.boxes import EVERYWHERE, Region, intersection
 from nearly.answer import Answer
 from nearly.errors import Unsupported
-from nearly.missing.aggregate_range import AggregateRange, Certain, Ranger
-from nearly.missing.bound_set import sources_of
-from nearly.missing.cells import Deadline
 from nearly.missing.certain import Bounds, Piece, bounds_at, without_pieces
-from nearly.missing.effects import Question
 from nearly.missing.groups import Key, group_region, key_columns, new_groups
-from nearly.missing.measures import Measure
-from nearly.missing.predicates import Regions
-from nearly.missing.problem import Problem
+from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
+from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.effects import Question
+from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.problem import Problem
 from nearly.missing.proof import RangeProof
 from nearly.missing.range_query import Item, RangeQuery
+from nearly.missing.statements.bound_set import sources_of
+from nearly.missing.statements.predicates import Regions
 from nearly.missing.values import end_value, half_width
 from nearly.plan.types import DataType
 

@@ -7,7 +7,7 @@ from decimal import Decimal as Number
 from fractions import Fraction
 from typing import Any
 
-from nearly.missing.aggregate_range import AggregateRange
+from nearly.missing.programmes.aggregate_range import AggregateRange
 from nearly.plan.functions.casting import LIMITS, number
 from nearly.plan.types import DataType, Decimal
 

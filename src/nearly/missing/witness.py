@@ -13,12 +13,13 @@ from nearly.algebra.boxes import EVERYWHERE, Box, Region, difference, intersecti
 from nearly.algebra.half_spaces import lowest
 from nearly.algebra.ordered_sets import Rank, span
 from nearly.errors import ConstraintError, SchemaError, Unsupported
-from nearly.missing.aggregate_range import ENDS, AggregateRange
-from nearly.missing.cells import Deadline
-from nearly.missing.effects import Question
-from nearly.missing.measures import Measure
-from nearly.missing.problem import End, Problem
-from nearly.missing.row_space import RowSpace
+from nearly.missing.programmes.aggregate_range import ENDS, AggregateRange
+from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.effects import Question
+from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.problem import End, Problem
+from nearly.missing.statements.points import decoded, point
+from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.types import is_simple, to_arrow
 
 MOST_ROWS = 1_000_000
@@ -74,7 +75,7 @@ class Witnesses:
                 counts = part.block.instance([False] * len(part.cells)) or ()
                 for cell, count in zip(part.cells, counts, strict=False):
                     if count:
-                        yield decoded(point(cell.region[0], {}, self._rows_space), self._rows_space), count
+                        yield decoded(point(cell.region[0], {}), self._rows_space), count
 
     def _row(self, cell: Region, found: AggregateRange, target: Any, *, take: bool) -> dict[str, Any]:
         question, space = found.question, self._rows_space
@@ -95,8 +96,8 @@ def _counting(cell: Region, question: Question, target: Any, by_rank: bool, spac
         for pins in _corners(each, measure, space):
             pinned = _pinned(each, pins, space)
             if pinned is not None and span_of(pinned).low == target:
-                return point(pinned, pins, space)
-    return point(intersection(cell, question.region)[0], {}, space)
+                return point(pinned, pins)
+    return point(intersection(cell, question.region)[0], {})
 
 
 def _corners(each: Box, measure: Measure, space: RowSpace) -> Iterator[dict[str, Rank]]:
@@ -124,28 +125,12 @@ def _silent(cell: Region, question: Question, space: RowSpace) -> dict[str, Rank
     """A row of the cell that does not count: outside the query, or with a null in the measure."""
     outside = difference(cell, question.region, space.everything)
     if outside:
-        return point(outside[0], {}, space)
+        return point(outside[0], {})
     for each in intersection(cell, question.region):
         for column in sorted(question.measure.columns):
             if each.sides.get(column, space.everything[column]).null:
-                return {**point(each, {}, space), column: None}
-    return point(cell[0], {}, space)
-
-
-def point(each: Box, pins: Mapping[str, Rank], space: RowSpace) -> dict[str, Rank | None]:
-    """Some row of a box: columns of half-spaces by the solver, others by their least value, null where nothing else is allowed."""
-    ranks: dict[str, Rank | None] = {}
-    if each.planes:
-        ranks |= lowest(each.planes, each.sides, {}) or {}
-    for column, side in each.sides.items():
-        if column not in ranks:
-            ranks[column] = side.first if side.pieces else None
-    return {**ranks, **pins}
-
-
-def decoded(ranks: Mapping[str, Rank | None], space: RowSpace) -> dict[str, Any]:
-    """The row as values; columns that the constraints leave free are null."""
-    return {column: None if rank is None else space.domains[column].value(rank) for column, rank in ranks.items()}
+                return {**point(each, {}), column: None}
+    return point(cell[0], {})
 
 
 def _table(rows: list[dict[str, Any]], space: RowSpace, extra: dict[str, list[int]]) -> pa.Table:

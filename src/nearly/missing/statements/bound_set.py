@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from nearly.algebra.boxes import Box, Region, box, hull, intersection, meet
 from nearly.algebra.ordered_sets import OrderedSet, Rank
 from nearly.errors import ConstraintError, NearlyError, Unsupported
-from nearly.missing.constraint import Constraint, ValueRange
-from nearly.missing.domains import Domain
-from nearly.missing.predicates import Regions
-from nearly.missing.row_space import RowSpace
+from nearly.missing.statements.constraint import Constraint, ValueRange
+from nearly.missing.statements.domains import Domain
+from nearly.missing.statements.predicates import Regions
+from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.bind_query import bind
 from nearly.plan.expressions import has_subquery
 from nearly.plan.nodes import Filter, Plan, Project, Scan

@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from nearly.errors import NearlyError, SchemaError
-from nearly.missing.constraint import Constraint, ValueRange
+from nearly.missing.statements.constraint import Constraint, ValueRange
 
 VERSION = 1
 _KEYS = {"where", "values", "rows", "name"}

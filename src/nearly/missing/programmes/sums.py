@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from nearly.missing.effects import Effect
-from nearly.missing.problem import End, Stake
+from nearly.missing.programmes.effects import Effect
+from nearly.missing.programmes.problem import End, Stake
 
 ONE = Fraction(1)
 

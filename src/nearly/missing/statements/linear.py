@@ -10,7 +10,7 @@ from math import floor, lcm
 from typing import Any
 
 from nearly.algebra.half_spaces import HalfSpace
-from nearly.missing.domains import Domain, exact_number
+from nearly.missing.statements.domains import Domain, exact_number
 from nearly.plan.expressions import Call, Cast, Expression
 from nearly.plan.types import DATE, DOUBLE, FLOAT, INTEGERS, Decimal, is_numeric
 

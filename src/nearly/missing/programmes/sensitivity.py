@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nearly.algebra.boxes import Region, hull
-from nearly.missing.aggregate_range import ENDS, AggregateRange
-from nearly.missing.bound_set import BoundConstraint, BoundSet
-from nearly.missing.problem import End, Stake
+from nearly.missing.programmes.aggregate_range import ENDS, AggregateRange
+from nearly.missing.programmes.problem import End, Stake
+from nearly.missing.statements.bound_set import BoundConstraint, BoundSet
 
 SMALLEST = 1e-12
 

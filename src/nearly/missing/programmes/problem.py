@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from nearly.algebra.boxes import EVERYWHERE, Region, meet
-from nearly.missing.allocation import Block, Independent
-from nearly.missing.bound_set import BoundConstraint, BoundSet
-from nearly.missing.cells import Cell, Deadline, Decomposition, decompose
-from nearly.missing.disjoint import DisjointIndex
-from nearly.missing.effects import AMOUNTS, Effect, Question, SpanOf, in_units
-from nearly.missing.programme import Programme
+from nearly.missing.programmes.allocation import Block, Independent
+from nearly.missing.programmes.cells import Cell, Deadline, Decomposition, decompose
+from nearly.missing.programmes.disjoint import DisjointIndex
+from nearly.missing.programmes.effects import AMOUNTS, Effect, Question, SpanOf, in_units
+from nearly.missing.programmes.programme import Programme
+from nearly.missing.statements.bound_set import BoundConstraint, BoundSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,14 +23,14 @@ from nearly.algebra.ordered_sets import OrderedSet
 from nearly.answer import Answer
 from nearly.engine.exact import Engine
 from nearly.errors import Unsupported
-from nearly.missing.aggregate_range import Certain, Ranger
-from nearly.missing.cells import Deadline
 from nearly.missing.certain import Bounds, number
-from nearly.missing.edge_cover import SAFETY, edge_cover, product
-from nearly.missing.effects import Question
-from nearly.missing.join_tables import JoinTable, join_tables
-from nearly.missing.measures import Measure
-from nearly.missing.problem import Problem
+from nearly.missing.joins.edge_cover import SAFETY, edge_cover, product
+from nearly.missing.joins.join_tables import JoinTable, join_tables
+from nearly.missing.programmes.aggregate_range import Certain, Ranger
+from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.effects import Question
+from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_query import RangeQuery, belongs_to
 from nearly.missing.values import end_value, half_width, rounded
 from nearly.plan.expressions import AggregateCall, Expression

@@ -13,17 +13,17 @@ from nearly.algebra.ordered_sets import OrderedSet
 from nearly.engine.exact import Engine
 from nearly.engine.plans import run_plan
 from nearly.errors import Unsupported
-from nearly.missing.aggregate_range import Ranger
-from nearly.missing.bound_set import sources_of
-from nearly.missing.cells import Deadline
 from nearly.missing.certain import number
-from nearly.missing.edge_cover import Relation
-from nearly.missing.effects import AMOUNTS, Effect, Question
-from nearly.missing.measures import Measure
-from nearly.missing.predicates import Regions
-from nearly.missing.problem import Problem
+from nearly.missing.joins.edge_cover import Relation
+from nearly.missing.programmes.aggregate_range import Ranger
+from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.effects import AMOUNTS, Effect, Question
+from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.problem import Problem
+from nearly.missing.programmes.sums import count_end, total_end
 from nearly.missing.range_query import RangeQuery, belongs_to
-from nearly.missing.sums import count_end, total_end
+from nearly.missing.statements.bound_set import sources_of
+from nearly.missing.statements.predicates import Regions
 from nearly.plan import functions
 from nearly.plan.expressions import Call, Column, Expression, Literal, conjunction
 from nearly.plan.nodes import Aggregate, Filter, Output, Plan, Scan

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from nearly.missing.row_space import RowSpace
+from nearly.missing.statements.row_space import RowSpace
 
 
 def literal(value: Any, zone: str = "UTC") -> str:

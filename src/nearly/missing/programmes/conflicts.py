@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from nearly.algebra.boxes import EVERYWHERE
 from nearly.errors import ConstraintError
-from nearly.missing.bound_set import BoundConstraint, BoundSet
-from nearly.missing.cells import Deadline, decompose
-from nearly.missing.problem import Problem
-from nearly.missing.programme import Programme
+from nearly.missing.programmes.cells import Deadline, decompose
+from nearly.missing.programmes.problem import Problem
+from nearly.missing.programmes.programme import Programme
+from nearly.missing.statements.bound_set import BoundConstraint, BoundSet
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nearly.algebra.boxes import Space
 from nearly.errors import SchemaError, Unsupported, unknown
-from nearly.missing.domains import Domain, domain_of
+from nearly.missing.statements.domains import Domain, domain_of
 from nearly.plan.schema import TableSchema
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from nearly.missing.average import average_end
-from nearly.missing.cells import Deadline
 from nearly.missing.certain import Bounds, number
-from nearly.missing.effects import AMOUNTS, RANKS, Question
-from nearly.missing.extremes import extreme_end
-from nearly.missing.problem import End, Problem, Stake
-from nearly.missing.sums import count_end, sum_end
+from nearly.missing.programmes.average import average_end
+from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.effects import AMOUNTS, RANKS, Question
+from nearly.missing.programmes.extremes import extreme_end
+from nearly.missing.programmes.problem import End, Problem, Stake
+from nearly.missing.programmes.sums import count_end, sum_end
 
 ENDS = ("low", "high")
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from nearly.algebra.boxes import Box, Region, Space, difference, intersection
-from nearly.missing.measures import Measure, Span
+from nearly.missing.programmes.measures import Measure, Span
 
 SpanOf: TypeAlias = Callable[[Box], Span]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from nearly.algebra.boxes import EVERYWHERE, Box, Region
 from nearly.algebra.ordered_sets import OrderedSet
-from nearly.missing.bound_set import BoundSet
-from nearly.missing.domains import Domain
-from nearly.missing.row_space import RowSpace
-from nearly.missing.witness import decoded, point
+from nearly.missing.statements.bound_set import BoundSet
+from nearly.missing.statements.domains import Domain
+from nearly.missing.statements.points import decoded, point
+from nearly.missing.statements.row_space import RowSpace
 
 MOST_BOXES = 5_000
 
@@ -46,7 +46,7 @@ def _minus(each: Box, region: Region, rows: RowSpace) -> list[Box]:
 
 def _point(each: Box, rows: RowSpace) -> dict[str, Any]:
     """A row whose values are plain ones: near the finite end of a range rather than the least value of the type."""
-    ranks = point(each, {}, rows)
+    ranks = point(each, {})
     for column, side in each.sides.items():
         domain = rows.domains[column]
         if side.pieces and not each.planes and side.first == domain.first and side.pieces[0][1] != domain.end:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nearly.algebra.boxes import Region, Space, difference, intersection, meet, within
-from nearly.missing.bound_set import BoundConstraint
+from nearly.missing.statements.bound_set import BoundConstraint
 
 MOST_CELLS = 20_000
 

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 from nearly.algebra.boxes import Box
 from nearly.algebra.half_spaces import lowest
 from nearly.errors import Unsupported
-from nearly.missing.domains import exact_number
-from nearly.missing.linear import keeps_values
-from nearly.missing.predicates import Regions
+from nearly.missing.statements.domains import exact_number
+from nearly.missing.statements.linear import keeps_values
+from nearly.missing.statements.predicates import Regions
 from nearly.plan.explain import show
 from nearly.plan.expressions import Call, Cast, Column, Expression, Literal, walk
 from nearly.plan.types import is_numeric

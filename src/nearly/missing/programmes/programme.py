@@ -20,8 +20,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 
-from nearly.missing.allocation import Allocation, Gain
-from nearly.missing.cells import Cell, Deadline
+from nearly.missing.programmes.allocation import Allocation, Gain
+from nearly.missing.programmes.cells import Cell, Deadline
 
 INFEASIBLE = 2
 """The status by which HiGHS, through scipy, tells that there is no solution."""
