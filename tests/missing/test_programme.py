@@ -84,7 +84,7 @@ def test_a_solver_without_an_answer_proves_nothing(monkeypatch: pytest.MonkeyPat
 
     constraints = [Constraint("n >= 0 and n < 10", rows=(1, 4)), Constraint("n >= 5 and n < 20", rows=(1, 4))]
     exact = {function: asked(function, constraints) for function in ("sum", "avg", "min", "max")}
-    monkeypatch.setattr("nearly.missing.programmes.programme.milp", lambda *_, **__: Nothing())
+    monkeypatch.setattr("nearly.missing.programmes.programme.integer_minimum", lambda *_, **__: Nothing())
     refuse_conflicts(Problem(bind_constraints(constraints, SPACE)), Deadline(5))
     for function, truth in exact.items():
         found = asked(function, constraints)

@@ -248,6 +248,7 @@ def test_gaps_and_history_of_a_registered_table(db: nearly.Session) -> None:
     stated = db.missing("sales", [Constraint("branch = 'Chicago'", price=(0, 8), rows=(0, 2))])
     assert stated is not None
     assert [each.kind for each in stated.check("sales")] == ["values", "closure"]
+    assert stated.constraints.check(db.table("sales")) == stated.check("sales")
     (gap,) = stated.gaps("branch in ('Chicago', 'Erie')")
     assert (gap.where, dict(gap.example)) == ("branch = 'Erie'", {"branch": "Erie"})
 
@@ -284,3 +285,16 @@ def test_progressive_bounds_of_both_kinds_are_combined(db: nearly.Session) -> No
     assert float(answer.high["a"][0].as_py()) == pytest.approx(60 / 4)
     assert answer.hard_low["a"][0].as_py() is None
     assert (answer.progress, answer.exact, answer.confidence) == (0.5, False, 0.95)
+
+
+def test_an_extreme_that_is_not_known_yet_is_no_bound(db: nearly.Session) -> None:
+    """Early, the greatest price of the rows that are there may have no hard bound: then the range has no upper end."""
+    stated = db.missing("sales", [Constraint(price=(1, 10), rows=(1, 2))])
+    assert stated is not None
+    value, unknown = (pa.table({"m": pa.array([each], pa.decimal128(10, 2))}) for each in (Decimal(7), None))
+    early = nearly.Answer(value, value, value, unknown, unknown, 0.5, False, 0.95, 0.1, "progressive")
+    contingency = Contingency(stated.engine, {"sales": stated})
+    (answer,) = contingency.ranges("select max(price) m from sales", lambda _: iter([early]))
+    assert (answer.high["m"][0].as_py(), ends(answer)) == (Decimal("10.00"), (Decimal("1.00"), None))
+    (answer,) = contingency.ranges("select min(price) m from sales", lambda _: iter([early]))
+    assert (answer.low["m"][0].as_py(), ends(answer)) == (Decimal("1.00"), (None, Decimal("10.00")))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from nearly.algebra.ordered_sets import OrderedSet, Rank
+from nearly.algebra.solver import integer_minimum
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,10 @@ def _choices(planes: Sequence[HalfSpace], sides: Mapping[str, OrderedSet]) -> It
 def _solve(planes: Sequence[HalfSpace], ranges: Mapping[str, tuple[int, int]], cost: Mapping[str, int]) -> dict[str, int] | None:
     names = list(ranges)
     matrix = np.array([[dict(plane.terms).get(name, 0) for name in names] for plane in planes], dtype=float)
-    found = milp(
-        np.array([cost.get(name, 0) for name in names], dtype=float),
-        constraints=LinearConstraint(matrix, -np.inf, np.array([plane.bound for plane in planes], dtype=float)),
-        bounds=Bounds([low for low, _ in ranges.values()], [high for _, high in ranges.values()]),
-        integrality=np.ones(len(names)),
-    )
+    cost_row = np.array([cost.get(name, 0) for name in names], dtype=float)
+    ceilings = np.array([plane.bound for plane in planes], dtype=float)
+    least, most = (np.array([ends[side] for ends in ranges.values()], dtype=float) for side in (0, 1))
+    found = integer_minimum(cost_row, matrix, np.full(len(planes), -np.inf), ceilings, least, most)
     if found.x is None:
         return None
     ranks = {name: round(value) for name, value in zip(names, found.x, strict=True)}

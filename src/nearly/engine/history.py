@@ -13,7 +13,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (PySpark's own name for them)
 
+from nearly.engine.layouts import Table
 from nearly.engine.partition import Partition, summarise
+from nearly.engine.reading import SparkReader
 from nearly.engine.sources import origin_of, read_origin
 from nearly.errors import EngineError, SchemaError
 from nearly.plan.schema import SchemaColumn, TableSchema
@@ -58,12 +60,15 @@ class Measured:
 
 
 def frame_of(history: Any, spark: SparkSession | None = None) -> DataFrame:
-    """A Spark frame of rows: one already, an Arrow table, a pandas frame, or a path to Parquet, CSV or JSON files."""
+    """A Spark frame of rows: one already, a registered table, an Arrow table, a pandas frame, or a path to files."""
     if hasattr(history, "selectExpr"):
         return history  # type: ignore[no-any-return]
     session = spark or SparkSession.getActiveSession()
     if session is None:
         raise SchemaError("there is no Spark session yet; pass a Spark DataFrame, or open one with nearly.connect()")
+    if isinstance(history, Table):
+        own = session.newSession()
+        return own.table(f"`{SparkReader(own).view(history)}`")
     if isinstance(history, pa.Table):
         return session.createDataFrame(history)
     if isinstance(history, str | PathLike):

@@ -112,7 +112,7 @@ class TableRange:
         def of(place: int) -> Certain:
             call = self.query.items[place].call
             if call is None or call.function in ("min", "max"):
-                return Certain(at(place))
+                return Certain(at(place), complete=self._is_known(answer, row))
             if call.function == "avg":
                 sums, counts = at(pieces[place].sum), at(pieces[place].count)
                 empty = row >= answer.table.num_rows

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from itertools import product as product_of
 
 import numpy as np
-from scipy.optimize import linprog
+
+from nearly.algebra.solver import linear_minimum
 
 SAFETY = 1e-9
 """Sizes are rounded up by this fraction before they are made whole: logarithms are not exact."""
@@ -56,9 +57,9 @@ def edge_cover(relations: Sequence[Relation], sizes: Sequence[float], fixed: int
     infinite = [place for place, size in enumerate(sizes) if math.isinf(size)]
     costs = np.array([0.0 if math.isinf(size) else math.log(size) for size in sizes])
     rows = np.array([[-1.0 if attribute in each.attributes else 0.0 for each in closed] for attribute in attributes])
-    limits = [(1.0, 1.0) if place == fixed else (0.0, 0.0) if place in infinite else (0.0, None) for place in range(len(sizes))]
-    found = linprog(costs, A_ub=rows if attributes else None, b_ub=-np.ones(len(attributes)) if attributes else None,
-                    bounds=limits, method="highs")  # fmt: skip
+    least = np.array([1.0 if place == fixed else 0.0 for place in range(len(sizes))])
+    most = np.array([1.0 if place == fixed else 0.0 if place in infinite else np.inf for place in range(len(sizes))])
+    found = linear_minimum(costs, rows, -np.ones(len(attributes)), least, most)
     if found.status != 0:
         return Cover(math.inf, ones)
     weights = tuple(float(weight) for weight in found.x)

@@ -37,6 +37,8 @@ from nearly.plan.expressions import AggregateCall, Expression
 from nearly.plan.types import LONG, DataType
 
 MOST_CHOICES = 1 << 10
+UNKNOWN = Bounds(None, None)
+"""Certain bounds of a join that is still being read are left out: nulls would not tell what is empty from what is not known."""
 
 
 @dataclass(frozen=True)
@@ -199,12 +201,6 @@ class JoinRange:
 
 def _one_row(schema: pa.Schema, values: list[Any]) -> pa.Table:
     return pa.Table.from_arrays([pa.array([value], field.type) for value, field in zip(values, schema, strict=True)], schema=schema)
-
-
-def _bounds(answer: Answer, place: int, *, hard: bool) -> Bounds:
-    tables = (answer.hard_low, answer.hard_high) if hard else (answer.low, answer.high)
-    low, high = (table.column(place)[0].as_py() for table in tables)
-    return Bounds(low, high)
 
 
 def _plus(certain: Any, added: float) -> float:

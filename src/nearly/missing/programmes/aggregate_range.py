@@ -20,11 +20,15 @@ ENDS = ("low", "high")
 
 @dataclass(frozen=True, slots=True)
 class Certain:
-    """An aggregate over the certain rows: its bounds, and those of sum and count behind an average."""
+    """An aggregate over the certain rows: its bounds, and those of sum and count behind an average.
+
+    `complete` says that all certain rows were read: a null then means that the aggregate has no value, else that it is not known.
+    """
 
     value: Bounds
     sum: Bounds | None = None
     count: Bounds | None = None
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +105,12 @@ class Ranger:
         stakes = self.stakes(question, RANKS)
         column = question.measure.column
         ranks = [self._rank(question, value) for value in (certain.value.low, certain.value.high)]
-        ends = [extreme_end(stakes, function, side, certain=rank is not None) for side, rank in zip(ENDS, ranks, strict=True)]
+        some = [rank is not None or not certain.complete for rank in ranks]
+        ends = [extreme_end(stakes, function, side, certain=known) for side, known in zip(ENDS, some, strict=True)]
         best = max if function == "max" else min
         low, high = (_extreme(end, rank, best) for end, rank in zip(ends, ranks, strict=True))
+        if not certain.complete and ranks[function == "max"] is None:
+            low, high = (low, None) if function == "max" else (None, high)
         return AggregateRange(function, question, low, high, (ends[0], ends[1]), is_column=column is not None)
 
     def _rank(self, question: Question, value: Any) -> Any:

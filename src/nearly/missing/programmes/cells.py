@@ -8,8 +8,8 @@ predicates, its exact region; then for the next predicate Y
     X and not Y empty   ->  Y is true in all of X
     otherwise           ->  X is split in two, both satisfiable by construction
 
-so no unsatisfiable conjunction is ever extended. Every node of the search is satisfiable: a search that finds c cells builds
-2c - 1 nodes. (X. Liang et al., SIGMOD 2020, section 4.1, with box arithmetic in place of the SMT solver.)
+so no unsatisfiable conjunction is ever extended: the search builds about two nodes for every cell, rather than 2**n. (X. Liang
+et al., SIGMOD 2020, section 4.1, with box arithmetic in place of the SMT solver.)
 
 When the budget runs out, what is left of the search becomes *doubtful* cells: rows that are in the members for sure and perhaps in
 others. They loosen the programme and never make it wrong: see `programme`.

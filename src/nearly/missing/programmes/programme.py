@@ -17,14 +17,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
-from scipy.sparse import csr_array
 
+from nearly.algebra.solver import INFEASIBLE, integer_minimum, linear_minimum
 from nearly.missing.programmes.allocation import Allocation, Gain
 from nearly.missing.programmes.cells import Cell, Deadline
 
-INFEASIBLE = 2
-"""The status by which HiGHS, through scipy, tells that there is no solution."""
 EXACT = 2.0**50
 """Whole objective values up to here are exact in the solver, with room for its tolerances."""
 RELATIVE = 1e-9
@@ -70,10 +67,7 @@ class Programme:
         floored = [index for index, low in enumerate(self.low) if low > 0]
         signs = np.array([1.0] * len(capped) + [-1.0] * len(floored))
         limits = np.where(np.isfinite(ceilings), ceilings, -floors)
-        relaxed = linprog(
-            -np.asarray(gains), A_ub=matrix.multiply(signs[:, None]) if len(signs) else None, b_ub=limits if len(signs) else None,
-            bounds=(0, None), method="highs",
-        )  # fmt: skip
+        relaxed = linear_minimum(-np.asarray(gains), matrix * signs[:, None], limits, 0.0, np.inf)
         if relaxed.status != 0 or not len(signs):
             return {}, {}
         prices = [-float(price) for price in relaxed.ineqlin.marginals]
@@ -150,19 +144,14 @@ class Programme:
             least[list(kept).index(needed)] = 1
         if (least > limits).any():
             limits = np.maximum(limits, least)
-        options: dict[str, Any] = {"mip_rel_gap": 0.0}
-        left = self.deadline.left
-        if left is not None:
-            options["time_limit"] = max(left, 0.05)
-        rows = [LinearConstraint(matrix, floors, ceilings)] if len(floors) else []
-        return milp(cost, constraints=rows, bounds=Bounds(least, limits), integrality=np.ones(len(kept)), options=options)
+        return integer_minimum(cost, matrix, floors, ceilings, least, limits, self.deadline.left)
 
     def _matrix(self, kept: Sequence[int]) -> tuple[Any, Any, Any]:
         """One row for each bound: upper bounds over the cells surely inside, lower bounds over those perhaps inside."""
         upper, lower = (mask[list(kept)] for mask in self._masks)
         capped = [index for index, high in enumerate(self.high) if high is not None]
         floored = [index for index, low in enumerate(self.low) if low > 0]
-        matrix = csr_array(np.concatenate([upper[:, capped].T, lower[:, floored].T]).astype(float))
+        matrix = np.concatenate([upper[:, capped].T, lower[:, floored].T]).astype(float)
         floors = np.array([-np.inf] * len(capped) + [float(self.low[index]) for index in floored])
         ceilings = np.array([float(self.high[index] or 0) for index in capped] + [np.inf] * len(floored))
         return matrix, floors, ceilings
@@ -203,13 +192,8 @@ class Programme:
         matrix, _, ceilings = self._matrix(kept)
         limits = self._limits(kept)
         finite = np.isfinite(ceilings)
-        relaxed = linprog(
-            np.array([cost / scale for cost in costs]),
-            A_ub=matrix[finite] if finite.any() else None,
-            b_ub=ceilings[finite] if finite.any() else None,
-            bounds=list(zip(np.zeros(len(kept)), limits, strict=True)),
-            method="highs",
-        )
+        scaled = np.array([cost / scale for cost in costs])
+        relaxed = linear_minimum(scaled, matrix[finite], ceilings[finite], 0.0, limits)
         if relaxed.status == 0:
             return float(-relaxed.fun * scale)
         return float(sum(-cost * limit for cost, limit in zip(costs, limits, strict=True) if cost < 0))
