@@ -1,4 +1,4 @@
-"""Three real data sets, rows that go missing because of their values, and random queries over them."""
+"""Real data sets, rows that go missing because of their values, and random queries over them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,24 @@ class DataSet:
     measure: str
     by: tuple[str, str]
 
+    @property
+    def has_ratio(self) -> bool:
+        """Whether all values are positive, so that an upper bound has a meaningful ratio to the truth."""
+        return bool((self.frame[self.measure] >= 0).all())
+
 
 def flights() -> DataSet:
-    """Departure delays of all flights out of New York in 2013 that arrived; all other columns may explain them."""
-    return _described("flights", all_flights.drop(columns=["year", "tailnum", "time_hour"]).dropna(), "dep_delay")
+    """Time in the air of all flights out of New York in 2013 that arrived; all other columns may explain it."""
+    return _described("flights", _arrived(), "air_time")
+
+
+def delays() -> DataSet:
+    """Departure delays of the same flights. Most are negative: a ratio to their sum says little, whether a range holds says all."""
+    return _described("delays", _arrived(), "dep_delay")
+
+
+def _arrived() -> pd.DataFrame:
+    return all_flights.drop(columns=["year", "tailnum", "time_hour"]).dropna()
 
 
 def diamonds() -> DataSet:
@@ -42,7 +56,7 @@ def births() -> DataSet:
     return _described("births", frame.dropna(), "births")
 
 
-DATA_SETS: tuple[Callable[[], DataSet], ...] = (flights, diamonds, births)
+DATA_SETS: tuple[Callable[[], DataSet], ...] = (flights, diamonds, births, delays)
 
 
 def _described(name: str, frame: pd.DataFrame, measure: str) -> DataSet:

@@ -248,7 +248,7 @@ def test_gaps_and_history_of_a_registered_table(db: nearly.Session) -> None:
     stated = db.missing("sales", [Constraint("branch = 'Chicago'", price=(0, 8), rows=(0, 2))])
     assert stated is not None
     assert [each.kind for each in stated.check("sales")] == ["values", "closure"]
-    assert stated.constraints.check(db.table("sales")) == stated.check("sales")
+    assert [each.kind for each in stated.constraints.check(db.table("sales"))] == ["values", "closure"]
     (gap,) = stated.gaps("branch in ('Chicago', 'Erie')")
     assert (gap.where, dict(gap.example)) == ("branch = 'Erie'", {"branch": "Erie"})
 

@@ -23,7 +23,7 @@ from nearly.algebra.ordered_sets import OrderedSet
 from nearly.answer import Answer
 from nearly.engine.exact import Engine
 from nearly.errors import Unsupported
-from nearly.missing.certain import Bounds, number
+from nearly.missing.certain import Bounds, bounds_at, number
 from nearly.missing.joins.edge_cover import SAFETY, edge_cover, product
 from nearly.missing.joins.join_tables import JoinTable, join_tables
 from nearly.missing.programmes.aggregate_range import Certain, Ranger
@@ -57,13 +57,9 @@ class JoinRange:
             raise Unsupported("a range over a join with GROUP BY; ask for one group at a time, with WHERE")
         calls = [item.call for item in self.query.items]
         for certain in ask(text):
-            soft = [self._ends(call, _bounds(certain, place, hard=False)) for place, call in enumerate(calls) if call is not None]
-            hard = soft
-            if not certain.exact:
-                hard = [
-                    self._ends(call, _bounds(certain, place, hard=True)) for place, call in enumerate(calls) if call is not None
-                ]
-            yield self._answer(certain, soft, hard)
+            bounds = [bounds_at(certain, place, 0, hard=False) for place in range(len(calls))]
+            soft = [self._ends(call, known) for call, known in zip(calls, bounds, strict=True) if call is not None]
+            yield self._answer(certain, soft, soft if certain.exact else [UNKNOWN] * len(soft))
 
     def _answer(self, certain: Answer, soft: list[Bounds], hard: list[Bounds]) -> Answer:
         schema = certain.table.schema
