@@ -28,7 +28,7 @@ def average_end(stakes: Sequence[Stake], end: str, certain_sum: Fraction, certai
     ratio = _ratio(best, stakes, sign, certain_sum, certain_count)
     if ratio is None:
         return End(None, best.proven, stakes, best.counts, best.takes, end, exists=False)
-    excess: Fraction = Fraction(0)
+    excess, converged = Fraction(0), False
     for _ in range(MOST_STEPS):
         found, above = _step(stakes, end, sign, ratio, certain_sum, certain_count)
         if above is None:
@@ -36,13 +36,23 @@ def average_end(stakes: Sequence[Stake], end: str, certain_sum: Fraction, certai
         excess = above
         better = _ratio(found, stakes, sign, certain_sum, certain_count)
         if better is None or better <= ratio:
+            converged = True
             break
         ratio, best = better, found
-    reached = excess <= 0 or found.proven
+    reached = converged and (excess <= 0 or found.proven)
     value = ratio if reached else ratio + excess / max(certain_count, 1)
     gains, units = _prices(best, sign, ratio, certain_count)
-    proven = reached and found.proven
-    return End(sign * value, proven, stakes, best.counts, best.takes, end, gains=gains, units=units, certain=certain_count)
+    return End(
+        sign * value,
+        reached and found.proven,
+        stakes,
+        best.counts,
+        best.takes,
+        end,
+        gains=gains,
+        units=units,
+        certain=certain_count,
+    )
 
 
 def _step(

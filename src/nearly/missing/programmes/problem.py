@@ -112,7 +112,7 @@ class End:
 
     `counts` has the rows of every cell of every stake, `takes` whether those rows count (with their value at `side`) or are
     silent. `exists` is False where no instance gives the aggregate a value. `gains` is what one more row of each cell would add
-    to the value, `certain` the number of certain rows behind an average.
+    to the value (in `units`), `certain` the number of certain rows behind an average.
     """
 
     value: Any

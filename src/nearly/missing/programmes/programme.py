@@ -41,12 +41,10 @@ class Programme:
         unlimited = self._unlimited(gains)
         if unlimited is not None:
             return unlimited
-        finite = [0 if gain is None else gain for gain in gains]
-        banned = [gain is None for gain in gains]
-        kept = [place for place in self._undominated(finite) if not banned[place]]
+        kept = self._undominated(gains)
         if not kept:
             return Allocation(0, (0,) * len(self.cells))
-        return self._solved(finite, kept)
+        return self._solved([0 if gain is None else gain for gain in gains], kept)
 
     def instance(self, empty: Sequence[bool], needed: int | None = None) -> tuple[int, ...] | None:
         kept = [place for place, must in enumerate(empty) if not must]
@@ -83,20 +81,21 @@ class Programme:
                     return Allocation(None, counts or (0,) * len(self.cells), proven=bool(counts))
         return None
 
-    def _undominated(self, gains: Sequence[int]) -> list[int]:
-        """Cells that an optimal instance can be made of.
+    def _undominated(self, gains: Sequence[Gain]) -> list[int]:
+        """Cells that an optimal instance can be made of; those of unlimited gain are known to hold no row.
 
         A row may always move to a cell that gains no less, counts for no further upper bound and for no fewer lower bounds. So
         cells dominated in this sense can stay empty, as can those that lose where no lower bound asks for them. A doubtful cell
         without sure members has a limit of its own and so dominates none.
         """
         upper, lower = self._masks
-        order = sorted(range(len(self.cells)), key=lambda place: (-gains[place], len(self.cells[place].members)))
+        finite = [(gain, place) for place, gain in enumerate(gains) if gain is not None]
+        order = sorted(finite, key=lambda each: (-each[0], len(self.cells[each[1]].members)))
         kept: list[int] = []
         rivals = 0
         rival_upper, rival_lower = np.empty_like(upper), np.empty_like(lower)
-        for place in order:
-            if gains[place] <= 0 and not lower[place].any():
+        for gain, place in order:
+            if gain <= 0 and not lower[place].any():
                 continue
             fewer = ~(rival_upper[:rivals] & ~upper[place]).any(axis=1)
             helps = ~(lower[place] & ~rival_lower[:rivals]).any(axis=1)
