@@ -64,6 +64,16 @@ def test_law_history_satisfies_what_is_derived_from_it(history: Any, scheme: str
     assert total == HISTORY.num_rows * (1 if scheme == "partition" else len(by))
 
 
+def test_timestamps_are_cut_in_the_time_zone_of_the_session(spark: Any) -> None:
+    session = quick_session(spark)
+    session.conf.set("spark.sql.session.timeZone", "America/New_York")
+    moments = [dt.datetime(2024, 3, 10, hour, tzinfo=dt.UTC) for hour in range(24)]
+    frame = session.createDataFrame(pa.table({"at": pa.array(moments, pa.timestamp("us", "UTC")), "x": list(range(24))}))
+    found = nearly.constraints_from(frame, by="at", n=4, rows="exactly")
+    assert [each.rows for each in found] == [(6, 6)] * 4
+    assert found.check(frame) == []
+
+
 def test_margin_widens_and_at_most_forgets_the_lower_bound(history: Any) -> None:
     (whole,) = nearly.constraints_from(history, by="day", n=1, values=["price"], margin=0.5)
     assert whole.rows == (0, 150)

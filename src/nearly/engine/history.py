@@ -84,6 +84,11 @@ def schema_of(frame: DataFrame, name: str) -> TableSchema:
     return TableSchema(name, tuple(SchemaColumn(f.name, from_name(f.dataType.simpleString()), f.nullable) for f in fields))
 
 
+def time_zone(frame: DataFrame) -> str:
+    """The time zone in which the frame's session reads timestamps without an offset."""
+    return str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+
 def measure(frame: DataFrame, checks: Sequence[Check]) -> Measured:
     """Count all checks, some per pass over the rows."""
     counts: list[Counts] = []

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from nearly.engine.history import frame_of, schema_of
+from nearly.engine.history import frame_of, schema_of, time_zone
 from nearly.errors import SchemaError
 from nearly.missing.check import Violation, check
 from nearly.missing.statements.bound_set import BoundSet, bind_constraints
@@ -54,7 +54,7 @@ class ConstraintSet(Sequence[Constraint]):
         The rows are taken as an instance of the missing rows; every violation is listed, with an example row.
         """
         frame = frame_of(history)
-        return check(frame, self.bound_to(RowSpace.of(schema_of(frame, "history"), "UTC")))
+        return check(frame, self.bound_to(RowSpace.of(schema_of(frame, "history"), time_zone(frame))))
 
     def bound_to(self, rows: RowSpace) -> BoundSet:
         return bind_constraints(self.constraints, rows)

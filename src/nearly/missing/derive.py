@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nearly.engine.history import frame_of, sample, schema_of, summarise_parts
+from nearly.engine.history import frame_of, sample, schema_of, summarise_parts, time_zone
 from nearly.engine.partition import PART, ROWS, Node, Part, Partition, Split, merged
 from nearly.errors import SchemaError, unknown
 from nearly.missing.constraint_set import ConstraintSet
@@ -50,7 +50,7 @@ def constraints_from(
     seen; `margin` widens row numbers and value ranges by that fraction.
     """
     frame = frame_of(history)
-    space = RowSpace.of(schema_of(frame, "history"), "UTC")
+    space = RowSpace.of(schema_of(frame, "history"), time_zone(frame))
     columns = [space.column(each) for each in ([by] if isinstance(by, str) else by)]
     _check(columns, n, scheme, rows, margin)
     measures = _measures(space, values)

@@ -11,7 +11,7 @@ from decimal import Decimal as Number
 from decimal import InvalidOperation
 from fractions import Fraction
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from nearly.algebra.ordered_sets import EMPTY, END_OF_TEXTS, OrderedSet, Rank, span
 from nearly.errors import SchemaError, Unsupported
@@ -97,12 +97,21 @@ def domain_of(type_: DataType, zone: str, column: str) -> Domain:
     if type_ == DATE:
         return _dates(column)
     if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
-        return _timestamps(type_, ZoneInfo(zone) if type_ == TIMESTAMP else None, column)
+        return _timestamps(type_, _zone(zone) if type_ == TIMESTAMP else None, column)
     if type_ == STRING:
         return Domain(STRING, "", END_OF_TEXTS, lambda value: (_of_kind(value, str, column, "a text"), True), str)
     if type_ == BOOLEAN:
         return Domain(BOOLEAN, 0, 2, lambda value: (int(_of_kind(value, bool, column, "true or false")), True), bool)
     raise Unsupported(f"column {column!r} is of type {type_}; constraints are about numbers, dates, timestamps, texts and booleans")
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise Unsupported(
+            f"timestamps in the time zone {name!r}; set spark.sql.session.timeZone to a name such as Europe/Oslo"
+        ) from None
 
 
 def exact_number(value: Any, column: str) -> Fraction | float:
