@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.contingency.accuracy import Score, evaluate, noise_robustness
 from benchmarks.contingency.data import DATA_SETS, DataSet
 from benchmarks.contingency.speed import chain, disjoint_milliseconds, overlapping, triangle
-from benchmarks.report import Record, print_summary, print_table, write_json
+from benchmarks.report import Record, print_summary, print_table, show, write_json
 from nearly.engine.cluster import open_cluster
 
 RATIOS = (0.1, 0.3, 0.5)
@@ -24,7 +24,7 @@ OVERLAPS = (11, 12, 13)
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="write the report to this file")
-    parser.add_argument("--queries", type=int, default=1000, help="random queries for each data set and ratio")
+    parser.add_argument("--queries", type=int, default=334, help="random queries for each data set and each of three ratios")
     chosen = parser.parse_args(arguments)
     speed, speed_rows = measure_speed()
     print_table(["constraints", "cells", "tested", "fraction", "decompose s", "range s", "tight"], speed_rows)
@@ -63,6 +63,7 @@ def measure_accuracy(queries: int) -> tuple[dict[str, Any], list[Record]]:
                 score = evaluate(cluster.given, data, ratio, CONSTRAINTS, queries, SEED)
                 scores.append(score)
                 rows.append(_row(data, ratio, score))
+                print(", ".join(f"{name} {show(value)}" for name, value in rows[-1].items()), file=sys.stderr, flush=True)
                 overs += [score.median_over(function) for function in ("sum", "count")] if data.has_ratio else []
         print()
         print_table(list(rows[0]), rows)
