@@ -11,11 +11,14 @@ from nearly.errors import (
     UnknownName,
     Unsupported,
 )
+from nearly.missing.constraint_set import ConstraintSet
+from nearly.missing.derive import constraints_from
+from nearly.missing.statements.constraint import Constraint
 from nearly.session import Query, Session, connect
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "ConstraintError", "EngineError", "NearlyError", "ParseError", "Query", "SchemaError", "Session", "UnknownName",
-    "Unsupported", "connect",
+    "Answer", "Constraint", "ConstraintError", "ConstraintSet", "EngineError", "NearlyError", "ParseError", "Query", "SchemaError",
+    "Session", "UnknownName", "Unsupported", "connect", "constraints_from",
 ]  # fmt: skip

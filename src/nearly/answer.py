@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from nearly.errors import Unsupported
 from nearly.printing.frame import Frame
 from nearly.printing.numbers import percent_text
 from nearly.printing.plain import plain_table
@@ -19,13 +20,21 @@ SHOWN_WIDTH = 120
 """How much of an answer its text shows."""
 
 
+class Proof(Protocol):
+    """What stands behind bounds that hold for sure: instances that reach them, and what they hang on."""
+
+    def witness(self, end: str, row: int, column: str | int | None, *, counted: bool) -> pa.Table: ...
+
+    def explain(self, row: int, column: str | int | None) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Values, bounds of the same shape, and how they came about.
 
     `low` and `high` bound each value with probability `confidence` and equal it where it is certain; `hard_low` and `hard_high`
     bound it for sure and are null where nothing is known for sure. `source` names what answered: native, spark, a view or a
-    synopsis.
+    synopsis. A range over missing rows has a `proof` of its ends.
     """
 
     table: pa.Table
@@ -39,6 +48,7 @@ class Answer:
     error: float
     source: str
     stats: dict[str, Any] = field(default_factory=dict)
+    proof: Proof | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def exactly(cls, table: pa.Table, source: str, confidence: float = 0.95, stats: dict[str, Any] | None = None) -> Answer:
@@ -61,6 +71,20 @@ class Answer:
         if self.exact:
             return "exact"
         return f"{percent_text(self.progress)} read, error {percent_text(self.error)} at {percent_text(self.confidence)} confidence"
+
+    def witness(self, end: str = "high", *, row: int = 0, column: str | int | None = None, counted: bool = False) -> pa.Table:
+        """Missing rows with which a cell takes the `low` or `high` end of its range; `counted` lists equal rows once."""
+        return self._proof.witness(end, row, column, counted=counted)
+
+    def explain(self, *, row: int = 0, column: str | int | None = None) -> Any:
+        """Which constraints bind the range of a cell, and how much it would shrink if each were tighter."""
+        return self._proof.explain(row, column)
+
+    @property
+    def _proof(self) -> Proof:
+        if self.proof is None:
+            raise Unsupported("only the answer of a range over missing rows has a witness and an explanation; ask query.range()")
+        return self.proof
 
     def __str__(self) -> str:
         """A table with the interval of each uncertain value, then how good it is and where it comes from."""

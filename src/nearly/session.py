@@ -18,6 +18,7 @@ from nearly.engine.layouts import Table
 from nearly.engine.preparation import prepare
 from nearly.engine.sources import register_source
 from nearly.errors import EngineError, SchemaError
+from nearly.missing.contingency import DEFAULT_SECONDS, Contingency, MissingRows
 from nearly.plan.goal import Goal, split_goal
 from nearly.progress_bar import ProgressBar
 from nearly.progressive.deadline import Deadline
@@ -67,6 +68,7 @@ class Session:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._closed = False
+        self._contingency = Contingency(engine)
 
     def __enter__(self) -> Self:
         return self
@@ -143,7 +145,7 @@ class Session:
         if seed < 0:
             raise SchemaError(f"seed={seed} must not be negative")
         request = Request(asked, seed, None if stream is None else frozenset(stream))
-        return Query(self._open, plain, request, kernel, goal)
+        return Query(self._open, plain, request, kernel, goal, contingency=self._contingency)
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -155,6 +157,14 @@ class Session:
         run = resumed(self._open, id_)
         return Query(self._open, run.prepared.text, run.request, None, Goal(), run)
 
+    def missing(self, table: str, constraints: Any = None) -> MissingRows | None:
+        """State what is known about rows that are missing from a table: `Constraint`s, or a YAML or JSON file of them.
+
+        It holds as long as the session; `query.range()` uses it, other answers stay answers over the rows that are there. None or
+        an empty list forgets it.
+        """
+        return self._contingency.state(self._open.catalog.table(table).name, constraints)
+
     @property
     def _open(self) -> Engine:
         if self._closed:
@@ -165,8 +175,18 @@ class Session:
 class Query:
     """A question and its answers: iterate for answers that tighten until the last one is exact."""
 
-    def __init__(self, engine: Engine, text: str, request: Request, kernel: str | None, goal: Goal, run: Run | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        text: str,
+        request: Request,
+        kernel: str | None,
+        goal: Goal,
+        run: Run | None = None,
+        contingency: Contingency | None = None,
+    ) -> None:
         self._engine = engine
+        self._contingency = contingency or Contingency(engine)
         self._text = text
         self._request = request
         self._kernel = kernel
@@ -178,6 +198,23 @@ class Query:
         """The exact answer, equal to Spark SQL's, at once and without estimates before it."""
         result = self._engine.run(self._ready)
         return Answer.exactly(result.table, result.source, self._request.confidence, dict(result.stats))
+
+    def range(self, *, seconds: float | None = DEFAULT_SECONDS) -> Answer:
+        """The range that the answer can take given what `db.missing` states, as bounds that hold for sure.
+
+        The answer's `table` is that of the rows that are there. `seconds` limits the time spent on the range; when it is over, the
+        range is still valid, if not tight.
+        """
+        (answer,) = self._contingency.ranges(self._text, lambda text: iter([self._sibling(text).exact()]), seconds)
+        return answer
+
+    def ranges(self, *, seconds: float | None = DEFAULT_SECONDS) -> Iterator[Answer]:
+        """Ranges, one for each answer over the rows that are there: probable and certain bounds of both kinds of rows together."""
+        return self._contingency.ranges(self._text, lambda text: iter(self._sibling(text)), seconds)
+
+    def _sibling(self, text: str) -> Query:
+        """Another question, asked the same way."""
+        return Query(self._engine, text, self._request, self._kernel, Goal())
 
     def explain(self) -> str:
         """The plan, what runs where, which kernel, and why."""

@@ -1,0 +1,185 @@
+"""Rows of the past, read by Spark: counted against conditions, sampled, and summarised by parts of a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from os import PathLike, fspath
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (PySpark's own name for them)
+
+from nearly.engine.layouts import Table
+from nearly.engine.partition import Partition, summarise
+from nearly.engine.reading import SparkReader
+from nearly.engine.sources import origin_of, read_origin
+from nearly.errors import EngineError, SchemaError
+from nearly.plan.schema import SchemaColumn, TableSchema
+from nearly.plan.types import from_name
+
+CHECKS_PER_JOB = 100
+"""So many conditions are counted in one pass; more make Spark's generated code too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A column's values lie between two values (None: no limit); null only if `nullable`."""
+
+    column: str
+    low: Any
+    high: Any
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Rows for which the predicate (Spark SQL) is true have their columns within the limits."""
+
+    predicate: str
+    limits: tuple[Limits, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Rows for which a predicate is true, and those of them beyond the limits."""
+
+    matching: int
+    violating: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The counts of all checks, and the rows for which no predicate is true."""
+
+    counts: tuple[Counts, ...]
+    uncovered: int
+
+
+def frame_of(history: Any, spark: SparkSession | None = None) -> DataFrame:
+    """A Spark frame of rows: one already, a registered table, an Arrow table, a pandas frame, or a path to files."""
+    if hasattr(history, "selectExpr"):
+        return history  # type: ignore[no-any-return]
+    session = spark or SparkSession.getActiveSession()
+    if session is None:
+        raise SchemaError("there is no Spark session yet; pass a Spark DataFrame, or open one with nearly.connect()")
+    if isinstance(history, Table):
+        own = session.newSession()
+        return own.table(f"`{SparkReader(own).view(history)}`")
+    if isinstance(history, pa.Table):
+        return session.createDataFrame(history)
+    if isinstance(history, str | PathLike):
+        return read_origin(session, origin_of(session, fspath(history)))
+    if hasattr(history, "columns") and hasattr(history, "dtypes"):
+        return session.createDataFrame(pa.Table.from_pandas(history, preserve_index=False))
+    raise SchemaError(f"history is a Spark DataFrame, an Arrow table, a pandas frame or a path, not {type(history).__name__}")
+
+
+def schema_of(frame: DataFrame, name: str) -> TableSchema:
+    """The columns of a frame as a table's schema."""
+    fields = frame.schema.fields
+    return TableSchema(name, tuple(SchemaColumn(f.name, from_name(f.dataType.simpleString()), f.nullable) for f in fields))
+
+
+def time_zone(frame: DataFrame) -> str:
+    """The time zone in which the frame's session reads timestamps without an offset."""
+    return str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+
+def measure(frame: DataFrame, checks: Sequence[Check]) -> Measured:
+    """Count all checks, some per pass over the rows."""
+    counts: list[Counts] = []
+    uncovered = frame.count() if not checks else 0
+    for start in range(0, len(checks), CHECKS_PER_JOB):
+        part = checks[start : start + CHECKS_PER_JOB]
+        columns = []
+        for place, check in enumerate(part):
+            columns.append(_count(F.expr(check.predicate)).alias(f"m{place}"))
+            columns.append(_count(_violates(check)).alias(f"v{place}"))
+        if start == 0:
+            columns.append(_count(_uncovered(checks)).alias("u"))
+        row = _collected(frame.agg(*columns)).to_pylist()[0]
+        counts += [Counts(row[f"m{place}"], row[f"v{place}"]) for place in range(len(part))]
+        uncovered = row["u"] if start == 0 else uncovered
+    return Measured(tuple(counts), uncovered)
+
+
+def example(frame: DataFrame, check: Check | None, others: Sequence[Check] = ()) -> dict[str, Any] | None:
+    """A row that violates a check, or one that satisfies none of the predicates of `others`."""
+    condition = _uncovered(others) if check is None else _violates(check)
+    rows: list[dict[str, Any]] = _collected(frame.filter(condition).limit(1)).to_pylist()
+    return rows[0] if rows else None
+
+
+def sample(frame: DataFrame, columns: Sequence[str], rows: int, seed: int) -> pa.Table:
+    """About so many rows of some columns, drawn at random."""
+    total = frame.count()
+    chosen = frame.select(*(F.col(_quoted(name)) for name in columns))
+    if total > rows:
+        chosen = chosen.sample(fraction=min(1.0, rows / total), seed=seed)
+    return _collected(chosen)
+
+
+def summarise_parts(frame: DataFrame, partition: Partition, measures: Sequence[str]) -> pa.Table:
+    """Count, and least and greatest value and nulls of each measure, for every part of a partition that has rows."""
+    names = list(dict.fromkeys([*partition.columns, *measures]))
+    chosen = frame.select(*(F.col(_quoted(name)) for name in names))
+    empty = summarise(_collected(chosen.limit(0)), partition, measures)
+    schema = ", ".join(f"{_quoted(field.name)} {_type_of(frame, field.name, measures)}" for field in empty.schema)
+
+    def partials(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from summarise(pa.Table.from_batches([batch]), partition, measures).to_batches()
+
+    return _collected(chosen.mapInArrow(partials, schema))
+
+
+def _type_of(frame: DataFrame, name: str, measures: Sequence[str]) -> str:
+    for prefix in ("min_", "max_"):
+        if name.startswith(prefix) and name.removeprefix(prefix).isdigit():
+            return frame.schema[measures[int(name.removeprefix(prefix))]].dataType.simpleString()
+    return "bigint"
+
+
+def _violates(check: Check) -> Column:
+    """The predicate is true and some column lies beyond its limits."""
+    inside = [_inside(limits) for limits in check.limits]
+    if not inside:
+        return F.lit(False)
+    return F.expr(check.predicate) & ~F.coalesce(reduce(lambda a, b: a & b, inside), F.lit(False))
+
+
+def _inside(limits: Limits) -> Column:
+    column = F.col(_quoted(limits.column))
+    found = column.isNotNull()
+    if limits.low is not None:
+        found = found & (column >= F.lit(limits.low))
+    if limits.high is not None:
+        found = found & (column <= F.lit(limits.high))
+    return column.isNull() | found if limits.nullable else found
+
+
+def _uncovered(checks: Sequence[Check]) -> Column:
+    """No predicate is true; the disjunction is built as a balanced tree, since Spark walks expressions recursively."""
+    parts = [F.coalesce(F.expr(check.predicate), F.lit(False)) for check in checks] or [F.lit(False)]
+    while len(parts) > 1:
+        parts = [parts[i] | parts[i + 1] if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
+    return ~parts[0]
+
+
+def _count(condition: Column) -> Column:
+    return F.count(F.when(condition, 1))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _collected(frame: DataFrame) -> pa.Table:
+    try:
+        return frame.toArrow()
+    except PySparkException as trouble:
+        raise EngineError(f"Spark cannot read the history: {str(trouble).splitlines()[0]}") from trouble

@@ -1,0 +1,77 @@
+"""Sets of constraints: kept in files that can be versioned, checked against history, searched for gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from nearly.engine.history import frame_of, schema_of, time_zone
+from nearly.errors import SchemaError
+from nearly.missing.check import Violation, check
+from nearly.missing.statements.bound_set import BoundSet, bind_constraints
+from nearly.missing.statements.constraint import Constraint
+from nearly.missing.statements.files import read_constraints, write_constraints
+from nearly.missing.statements.row_space import RowSpace
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintSet(Sequence[Constraint]):
+    """Constraints that hold together. Law: a missing row satisfies the predicate of at least one of them."""
+
+    constraints: tuple[Constraint, ...] = ()
+
+    @classmethod
+    def of(cls, given: Any) -> ConstraintSet:
+        """Constraints from whatever the user has: a set, one constraint, several, a file, or none."""
+        match given:
+            case None:
+                return cls()
+            case ConstraintSet():
+                return given
+            case Constraint():
+                return cls((given,))
+            case str() | PathLike():
+                return cls.load(given)
+            case Iterable() if not isinstance(given, Mapping):
+                return cls(_members(given))
+        raise SchemaError(f"constraints are a list of nearly.Constraint or the path of a file, not {type(given).__name__}")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> ConstraintSet:
+        """Read a YAML or JSON file."""
+        return cls(read_constraints(Path(path)))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a YAML or JSON file, by the ending of its name."""
+        write_constraints(Path(path), self.constraints)
+
+    def check(self, history: Any) -> list[Violation]:
+        """Test the constraints on rows of the past, with Spark: a Spark DataFrame, an Arrow table or a path to files.
+
+        The rows are taken as an instance of the missing rows; every violation is listed, with an example row.
+        """
+        frame = frame_of(history)
+        return check(frame, self.bound_to(RowSpace.of(schema_of(frame, "history"), time_zone(frame))))
+
+    def bound_to(self, rows: RowSpace) -> BoundSet:
+        return bind_constraints(self.constraints, rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.constraints[index]
+
+    def __len__(self) -> int:
+        return len(self.constraints)
+
+    def __iter__(self) -> Iterator[Constraint]:
+        return iter(self.constraints)
+
+
+def _members(given: Iterable[Any]) -> tuple[Constraint, ...]:
+    members = tuple(given)
+    for place, member in enumerate(members):
+        if not isinstance(member, Constraint):
+            raise SchemaError(f"constraint {place + 1} is {member!r}; build it with nearly.Constraint(predicate, ...)")
+    return members

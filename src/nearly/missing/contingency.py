@@ -1,0 +1,106 @@
+"""What a session knows about missing rows, and the ranges that follow from it. It is kept as long as the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from nearly.answer import Answer
+from nearly.engine.exact import Engine
+from nearly.engine.history import frame_of
+from nearly.errors import ConstraintError, SchemaError
+from nearly.missing.certain import extended
+from nearly.missing.check import Violation, check
+from nearly.missing.constraint_set import ConstraintSet
+from nearly.missing.joins.join_range import JoinRange
+from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.conflicts import refuse_conflicts
+from nearly.missing.programmes.problem import Problem
+from nearly.missing.range_query import range_query
+from nearly.missing.statements.bound_set import region_of
+from nearly.missing.statements.closure import Gap, gaps
+from nearly.missing.statements.row_space import RowSpace
+from nearly.missing.table_range import TableRange
+from nearly.plan.bind_query import bind
+from nearly.plan.parse import parse_query
+
+Ask = Callable[[str], Iterator[Answer]]
+"""Answers of a query over the certain rows, tighter and tighter; the last one is the one to rely on."""
+
+DEFAULT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRows:
+    """What is stated about the missing rows of a table, for as long as the session lives."""
+
+    table: str
+    constraints: ConstraintSet
+    problem: Problem = field(repr=False)
+    engine: Engine = field(repr=False)
+
+    def gaps(self, where: str = "TRUE", most: int = 10) -> list[Gap]:
+        """Regions (of the rows that satisfy `where`) that no constraint covers: no row is taken to be missing there."""
+        return gaps(self.problem.bound, region_of(where, self.problem.bound.rows), most)
+
+    def check(self, history: Any) -> list[Violation]:
+        """Test the constraints on rows of the past: a registered table's name, a Spark DataFrame, an Arrow table or a path."""
+        cluster = self.engine.cluster
+        if isinstance(history, str) and history in self.engine.catalog:
+            view = self.engine.spark.reader.view(self.engine.catalog.table(history))
+            return check(cluster.spark.table(f"`{view}`"), self.problem.bound)
+        return check(frame_of(history, cluster.given), self.problem.bound)
+
+
+@dataclass(slots=True)
+class Contingency:
+    """The constraints of a session, by table."""
+
+    engine: Engine
+    _stated: dict[str, MissingRows] = field(default_factory=dict)
+
+    def state(self, table: str, constraints: Any) -> MissingRows | None:
+        """Replace what is known of a table's missing rows; None or no constraints forget it."""
+        schema = self.engine.native.find_table(table)
+        given = ConstraintSet.of(constraints)
+        if not given:
+            self._stated.pop(schema.name.lower(), None)
+            return None
+        rows = RowSpace.of(schema, self.engine.cluster.time_zone)
+        problem = Problem(given.bound_to(rows))
+        refuse_conflicts(problem, Deadline(DEFAULT_SECONDS))
+        self._stated[schema.name.lower()] = MissingRows(schema.name, given, problem, self.engine)
+        return self._stated[schema.name.lower()]
+
+    def ranges(self, text: str, ask: Ask, seconds: float | None = DEFAULT_SECONDS) -> Iterator[Answer]:
+        """Range answers of a query: one for each answer over the certain rows. `seconds` limits the time spent on each range."""
+        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0):
+            raise SchemaError(f"seconds={seconds!r} is no time limit")
+        tree = parse_query(text)
+        bound = bind(tree, self.engine.native.find_table)
+        query = range_query(bound)
+        known = {scan.table.lower(): self._known(scan.table) for scan in query.scans}
+        if not any(known.values()):
+            names = ", ".join(sorted({scan.table for scan in query.scans}))
+            raise ConstraintError(
+                f"nothing is stated about missing rows of {names}; use db.missing(table, [nearly.Constraint(...)])"
+            )
+        if len(query.scans) > 1:
+            problems = {name: stated.problem for name, stated in known.items() if stated is not None}
+            yield from JoinRange(query, bound.types, problems, self.engine, Deadline(seconds)).answers(text, ask)
+            return
+        (stated,) = known.values()
+        if stated is None:
+            return
+        wider, pieces = extended(tree, query.items)
+        for certain in ask(wider):
+            yield TableRange(stated.problem, query, bound.types, Deadline(seconds)).answer(certain, pieces)
+
+    def _known(self, table: str) -> MissingRows | None:
+        stated = self._stated.get(table.lower())
+        if stated is not None and stated.problem.bound.rows.schema.columns != self.engine.native.find_table(table).columns:
+            raise ConstraintError(
+                f"table {table!r} has other columns than when its missing rows were stated; call db.missing again"
+            )
+        return stated

@@ -1,0 +1,182 @@
+"""Constraints derived from rows of the past.
+
+`partition` cuts the rows into parts of about equal size by the given columns, one constraint for each: its box, how many rows the
+part has, and the ranges of all columns in it (Corr-PC of X. Liang et al., SIGMOD 2020, section 6.1). `overlapping` does so
+for each column by itself: every row is then bounded by one constraint per column, and an error in one of them may be caught by
+another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nearly.engine.history import frame_of, sample, schema_of, summarise_parts, time_zone
+from nearly.engine.partition import PART, ROWS, Node, Part, Partition, Split, merged
+from nearly.errors import SchemaError, unknown
+from nearly.missing.constraint_set import ConstraintSet
+from nearly.missing.statements.constraint import Constraint, ValueRange
+from nearly.missing.statements.literals import bounds_text
+from nearly.missing.statements.row_space import RowSpace
+from nearly.plan.types import BOOLEAN, STRING, is_numeric
+
+SAMPLE_ROWS = 200_000
+SCHEMES = ("partition", "overlapping")
+ROW_BOUNDS = ("at most", "exactly")
+MOST_CONSTRAINTS = 100_000
+
+
+def constraints_from(
+    history: Any,
+    by: Sequence[str] | str,
+    n: int = 2000,
+    *,
+    values: Sequence[str] | None = None,
+    scheme: str = "partition",
+    rows: str = "at most",
+    margin: float = 0.0,
+    seed: int = 0,
+) -> ConstraintSet:
+    """About `n` constraints that the rows of `history` satisfy, computed by Spark.
+
+    `by` names the columns whose values tell the parts apart, best those that correlate with what will be asked; `values` the
+    columns to bound (all numbers and dates unless given). `rows` says whether a part may have `at most` or has `exactly` the rows
+    seen; `margin` widens row numbers and value ranges by that fraction.
+    """
+    frame = frame_of(history)
+    space = RowSpace.of(schema_of(frame, "history"), time_zone(frame))
+    columns = [space.column(each) for each in ([by] if isinstance(by, str) else by)]
+    _check(columns, n, scheme, rows, margin)
+    measures = _measures(space, values)
+    drawn = sample(frame, columns, SAMPLE_ROWS, seed)
+    groups = [columns] if scheme == "partition" else [[column] for column in columns]
+    found: list[Constraint] = []
+    for group in groups:
+        tree = partition(drawn, group, max(1, n // len(groups)))
+        found += _constraints(frame, tree, measures, space, _Slack(rows, margin))
+    return ConstraintSet(tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Slack:
+    """How far constraints reach beyond what was seen."""
+
+    rows: str
+    margin: float
+
+    def counts(self, seen: int) -> tuple[int, int]:
+        high = math.ceil(seen * (1 + self.margin))
+        return (math.floor(seen * (1 - min(1.0, self.margin))) if self.rows == "exactly" else 0), high
+
+    def range(self, low: Any, high: Any, nulls: int, strange: int) -> ValueRange:
+        """The range of what was seen. NaN, the greatest of all, leaves no upper limit; nulls alone are 0 or null."""
+        if low is None:
+            return ValueRange(None, None, nullable=nulls > 0) if strange else ValueRange(0, 0, nullable=True)
+        if self.margin and not isinstance(low, str | bool):
+            extra = _part(high - low, self.margin)
+            low, high = low - extra, high + extra
+        return ValueRange(low, None if strange else high, nullable=nulls > 0)
+
+
+def _part(width: Any, margin: float) -> Any:
+    """A fraction of the width of a range, in the type of a width: whole numbers are rounded up."""
+    if isinstance(width, int):
+        return math.ceil(width * margin)
+    return width * Decimal(str(margin)) if isinstance(width, Decimal) else width * margin
+
+
+def partition(drawn: pa.Table, columns: Sequence[str], parts: int) -> Partition:
+    """A tree with about so many parts of about equal size: rows are halved at the median of each column in turn."""
+    numbers = iter(range(1 << 62))
+
+    def grow(rows: pa.Table, wanted: int, turn: int) -> Node:
+        if wanted <= 1 or rows.num_rows < 2:
+            return Part(next(numbers))
+        for step in range(len(columns)):
+            column = columns[(turn + step) % len(columns)]
+            values = rows.column(column)
+            value = None if values.null_count else _median(values, wanted)
+            if values.null_count == rows.num_rows or (value is None and not values.null_count):
+                continue
+            mask = pc.is_null(values) if value is None else pc.less(values, value)
+            below = rows.filter(mask)
+            share = max(1, min(wanted - 1, round(wanted * below.num_rows / rows.num_rows)))
+            left = grow(below, share, turn + step + 1)
+            right = grow(rows.filter(pc.invert(mask)), wanted - share, turn + step + (value is not None))
+            return Split(column, None if value is None else value.as_py(), left, right)
+        return Part(next(numbers))
+
+    return Partition(grow(drawn, parts, 0))
+
+
+def _median(values: Any, wanted: int) -> Any:
+    """The value at which a sorted column is cut in two parts that are not empty; None when all values are equal."""
+    if pa.types.is_floating(values.type):
+        values = values.filter(pc.invert(pc.is_nan(values)))
+    order = values.take(pc.sort_indices(values))
+    if not len(order):
+        return None
+    half = max(1, round(len(order) * (wanted // 2) / wanted))
+    cut = order[half]
+    if pc.equal(cut, order[0]).as_py():
+        greater = order.filter(pc.greater(order, cut))
+        return greater[0] if len(greater) else None
+    return cut
+
+
+def _constraints(frame: Any, tree: Partition, measures: Sequence[str], space: RowSpace, slack: _Slack) -> list[Constraint]:
+    summary = merged(summarise_parts(frame, tree, measures), measures).sort_by(PART)
+    boxes = dict(_boxes(tree.root, {}))
+    found = []
+    for row in summary.to_pylist():
+        values = {
+            name: slack.range(*(row[f"{what}_{number}"] for what in ("min", "max", "null", "nan")))
+            for number, name in enumerate(measures)
+            if row[f"null_{number}"] < row[ROWS] or is_numeric(space.domains[name].type)
+        }
+        text = " and ".join(bounds_text(column, limits, space) for column, limits in boxes[row[PART]].items()) or "TRUE"
+        found.append(Constraint(text, rows=slack.counts(row[ROWS]), values=values))
+    return found
+
+
+Limits = dict[str, tuple[Any, Any, bool | None]]
+"""For each column: at least, below, and whether it is null (None: not known)."""
+
+
+def _boxes(node: Node, limits: Limits) -> list[tuple[int, Limits]]:
+    """The number of every part and what its path says of each column."""
+    if isinstance(node, Part):
+        return [(node.number, limits)]
+    low, high, _ = limits.get(node.column, (None, None, None))
+    if node.value is None:
+        below, rest = {**limits, node.column: (None, None, True)}, {**limits, node.column: (low, high, False)}
+    else:
+        below, rest = {**limits, node.column: (low, node.value, False)}, {**limits, node.column: (node.value, high, False)}
+    return [*_boxes(node.below, below), *_boxes(node.rest, rest)]
+
+
+def _measures(space: RowSpace, values: Sequence[str] | None) -> list[str]:
+    if values is not None:
+        return [space.column(each) for each in values]
+    return [name for name, domain in space.domains.items() if domain.type not in (STRING, BOOLEAN)]
+
+
+def _check(by: Sequence[str], n: Any, scheme: str, rows: str, margin: Any) -> None:
+    if not by:
+        raise SchemaError("by names no column; give the columns whose values tell the parts apart")
+    if len(set(by)) < len(by):
+        raise SchemaError(f"by names a column twice: {', '.join(by)}")
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_CONSTRAINTS:
+        raise SchemaError(f"n={n!r} is no number of constraints from 1 to {MOST_CONSTRAINTS:,}")
+    if scheme not in SCHEMES:
+        raise unknown("scheme", str(scheme), SCHEMES)
+    if rows not in ROW_BOUNDS:
+        raise unknown("way to bound rows", str(rows), ROW_BOUNDS)
+    if not isinstance(margin, int | float) or not 0 <= margin < math.inf:
+        raise SchemaError(f"margin={margin!r} is no fraction such as 0.1")

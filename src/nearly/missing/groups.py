@@ -1,0 +1,107 @@
+"""Groups of a range query: those of the certain rows, and those that missing rows may add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from nearly.algebra.boxes import Box, Region, box, difference, intersection
+from nearly.algebra.ordered_sets import ONLY_NULL, OrderedSet
+from nearly.errors import Unsupported
+from nearly.missing.statements.bound_set import BoundSet
+from nearly.missing.statements.domains import Domain
+from nearly.missing.statements.row_space import RowSpace
+from nearly.plan.types import STRING
+
+MOST_NEW_GROUPS = 1000
+MOST_DIFFERENCES = 20_000
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewGroups:
+    """Keys that missing rows may add, and where the rows are whose keys are too many to list (boxes that may overlap)."""
+
+    keys: tuple[Key, ...]
+    rest: Region
+
+
+def group_region(columns: Sequence[str], key: Key, rows: RowSpace) -> Region:
+    """The rows of one group; null is a group of its own."""
+    return box({
+        column: ONLY_NULL if value is None else rows.domains[column].equal(value)
+        for column, value in zip(columns, key, strict=True)
+    })  # fmt: skip
+
+
+def new_groups(columns: Sequence[str], where: Region, known: set[Key], bound: BoundSet) -> NewGroups:
+    """The groups besides the known ones in which rows may be missing."""
+    if not columns:
+        return NewGroups((), ())
+    found: dict[Key, None] = {}
+    rest: list[Box] = []
+    for constraint in bound.constraints:
+        if constraint.high == 0:
+            continue
+        for each in intersection(constraint.allowed, where):
+            keys = _keys(each, columns, bound.rows)
+            if keys is None or len(found) + len(keys) > MOST_NEW_GROUPS:
+                rest.append(each)
+            else:
+                found |= dict.fromkeys(key for key in keys if key not in known)
+    return NewGroups(tuple(found), _unlisted(rest, columns, (*known, *found), bound.rows))
+
+
+def _unlisted(rest: Sequence[Box], columns: Sequence[str], listed: Sequence[Key], rows: RowSpace) -> Region:
+    """What is left of boxes without the listed groups; too many of both are left as they are, which only widens ranges."""
+    if len(rest) * len(listed) > MOST_DIFFERENCES:
+        return tuple(rest)
+    groups = tuple(each for key in listed for each in group_region(columns, key, rows))
+    return tuple(piece for each in rest for piece in difference((each,), groups, rows.everything))
+
+
+def _keys(each: Box, columns: Sequence[str], rows: RowSpace) -> list[Key] | None:
+    """All keys in a box; None when they are too many."""
+    sides = []
+    for column in columns:
+        values = _values(each.sides.get(column, rows.everything[column]), rows.domains[column])
+        if values is None:
+            return None
+        sides.append(values)
+    return list(product(*sides)) if _size(sides) <= MOST_NEW_GROUPS else None
+
+
+def _size(sides: Sequence[Sequence[Any]]) -> int:
+    size = 1
+    for side in sides:
+        size *= len(side)
+    return size
+
+
+def _values(side: OrderedSet, domain: Domain) -> list[Any] | None:
+    found: list[Any] = [None] if side.null else []
+    for first, end in side.pieces:
+        ranks = _ranks(first, end, domain)
+        if ranks is None or len(found) > MOST_NEW_GROUPS:
+            return None
+        found += [domain.value(rank) for rank in ranks]
+    return found
+
+
+def _ranks(first: Any, end: Any, domain: Domain) -> Iterator[Any] | range | list[Any] | None:
+    if domain.type == STRING:
+        return [first] if end == domain.next(first) else None
+    return range(first, end) if end - first <= MOST_NEW_GROUPS else None
+
+
+def key_columns(columns: Sequence[str | None]) -> list[str]:
+    """The grouping columns; an expression as a key has no region."""
+    found = []
+    for column in columns:
+        if column is None:
+            raise Unsupported("a range grouped by an expression; group by columns")
+        found.append(column)
+    return found

@@ -1,0 +1,151 @@
+"""The tables of a join: what they share, how many certain rows each gives, and how many missing ones it may."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+from nearly.algebra.boxes import EVERYWHERE, NOWHERE, Region, box, hull, intersection
+from nearly.algebra.ordered_sets import OrderedSet
+from nearly.engine.exact import Engine
+from nearly.engine.plans import run_plan
+from nearly.errors import Unsupported
+from nearly.missing.certain import number
+from nearly.missing.joins.edge_cover import Relation
+from nearly.missing.programmes.aggregate_range import Ranger
+from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.effects import AMOUNTS, Effect, Question
+from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.problem import Problem
+from nearly.missing.programmes.sums import count_end, total_end
+from nearly.missing.range_query import RangeQuery, belongs_to
+from nearly.missing.statements.bound_set import sources_of
+from nearly.missing.statements.predicates import Regions
+from nearly.plan import functions
+from nearly.plan.expressions import Call, Column, Expression, Literal, conjunction
+from nearly.plan.nodes import Aggregate, Filter, Output, Plan, Scan
+from nearly.plan.types import INT
+
+QUANTITIES = ("rows", "above", "below")
+"""What is bounded over a join: its rows, and the parts of a measure above and below zero."""
+
+
+@dataclass(frozen=True)
+class JoinTable:
+    """One table of a join with the conditions that are about it alone; `problem` is None for a table without missing rows."""
+
+    scan: Scan
+    local: tuple[Expression, ...]
+    relation: Relation
+    shared: Mapping[str, str]
+    """The table's column for each attribute that the join shares."""
+    problem: Problem | None
+    engine: Engine
+    deadline: Deadline
+
+    def certain(self, quantity: str, measure: Expression | None) -> float:
+        """The quantity over the certain rows."""
+        if quantity == "rows" or measure is None:
+            return float(self._run([functions.aggregate("count", [])])[0])
+        sign = ">" if quantity == "above" else "<"
+        condition = functions.call(sign, [measure, Literal(INT, 0)])
+        return abs(float(number(self._run([functions.aggregate("sum", [measure], where=condition)])[0])))
+
+    def certain_ends(self, measure: Expression) -> tuple[Any, Any]:
+        """The least and greatest value over the certain rows."""
+        low, high = self._run([functions.aggregate("min", [measure]), functions.aggregate("max", [measure])])
+        return low, high
+
+    def missing(self, quantity: str, measure: Expression | None, within: Mapping[str, OrderedSet]) -> float:
+        """The most that the quantity can be over the missing rows whose shared attributes lie in `within`."""
+        if self.problem is None:
+            return 0.0
+        sides = {self.shared[name]: values for name, values in within.items() if name in self.shared}
+        question = Question(intersection(self.region, box(sides)), Measure(self.regions, measure))
+        stakes = Ranger(self.problem, self.deadline).stakes(question, AMOUNTS)
+        end = count_end(stakes, "high") if quantity == "rows" else total_end(stakes, "high", _PARTS[quantity])
+        return math.inf if end.value is None else float(end.value)
+
+    def attribute_values(self) -> dict[str, OrderedSet]:
+        """The values of shared attributes among the missing rows."""
+        if self.problem is None:
+            return {}
+        allowed: Region = NOWHERE
+        for constraint in self.problem.bound.constraints:
+            if constraint.high != 0:
+                allowed = (*allowed, *intersection(constraint.allowed, self.region))
+        space = self.problem.bound.rows.everything
+        return {name: hull(allowed, column, space).without_null for name, column in self.shared.items()}
+
+    @cached_property
+    def regions(self) -> Regions:
+        if self.problem is None:
+            raise Unsupported(f"table {self.scan.table!r} has no constraints")
+        return Regions(self.problem.bound.rows, sources_of(self.scan))
+
+    @cached_property
+    def region(self) -> Region:
+        """Where missing rows satisfy the table's own conditions; those that cannot be decided are left out."""
+
+        def decided(predicate: Expression) -> Region:
+            try:
+                return self.regions.true(predicate)
+            except Unsupported:
+                return EVERYWHERE
+
+        return reduce(intersection, map(decided, self.local), EVERYWHERE)
+
+    def _run(self, calls: Sequence[Any]) -> list[Any]:
+        condition = conjunction(self.local)
+        rows: Plan = self.scan if condition is None else Filter(self.scan, condition)
+        outputs = tuple(Output(f"value_{place}", call) for place, call in enumerate(calls))
+        table = run_plan(self.engine, Aggregate(rows, (), outputs))
+        return [column[0].as_py() for column in table.columns]
+
+
+def _above(effect: Effect) -> int | None:
+    return None if effect.high is None else max(effect.high, 0)
+
+
+def _below(effect: Effect) -> int | None:
+    return None if effect.low is None else max(-effect.low, 0)
+
+
+_PARTS = {"above": _above, "below": _below}
+
+
+def join_tables(query: RangeQuery, problems: Mapping[str, Problem], engine: Engine, deadline: Deadline) -> tuple[JoinTable, ...]:
+    """The tables of a join query and the attributes that its equalities make them share."""
+    attribute = _attributes(query)
+    tables = []
+    for place, scan in enumerate(query.scans):
+        local = tuple(each for each in query.predicates if belongs_to(each, scan))
+        shared = {attribute[field.name]: field.source for field in scan.fields if field.name in attribute}
+        key = engine.native.find_table(scan.table).key
+        names = {source: name for name, source in shared.items()}
+        known = frozenset(names[each] for each in key) if key and set(key) <= set(names) else None
+        relation = Relation(f"{scan.table} {place + 1}", frozenset(shared), known)
+        tables.append(JoinTable(scan, local, relation, shared, problems.get(scan.table.lower()), engine, deadline))
+    return tuple(tables)
+
+
+def _attributes(query: RangeQuery) -> dict[str, str]:
+    """The shared attribute of every column that an equality joins with a column of another table."""
+    owner = {name: place for place, scan in enumerate(query.scans) for name in scan.names}
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        parent.setdefault(name, name)
+        while parent[name] != name:
+            name = parent[name]
+        return name
+
+    for predicate in query.predicates:
+        match predicate:
+            case Call(function="=", arguments=(Column() as left, Column() as right)):
+                if owner.get(left.name) != owner.get(right.name):
+                    parent[root(left.name)] = root(right.name)
+    return {name: root(name) for name in parent}

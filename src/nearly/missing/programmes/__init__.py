@@ -1,0 +1,1 @@
+"""From regions to ranges: cells, the integer programmes over them, and the ends of each aggregate."""

@@ -1,0 +1,146 @@
+"""The range of one aggregate over certain and missing rows together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from nearly.missing.certain import Bounds, number
+from nearly.missing.programmes.average import average_end
+from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.effects import AMOUNTS, RANKS, Question
+from nearly.missing.programmes.extremes import extreme_end
+from nearly.missing.programmes.problem import End, Problem, Stake
+from nearly.missing.programmes.sums import count_end, sum_end
+
+ENDS = ("low", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Certain:
+    """An aggregate over the certain rows: its bounds, and those of sum and count behind an average.
+
+    `complete` says that all certain rows were read: a null then means that the aggregate has no value, else that it is not known.
+    """
+
+    value: Bounds
+    sum: Bounds | None = None
+    count: Bounds | None = None
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateRange:
+    """Both ends; `low` and `high` are values of the aggregate (ranks for MIN and MAX of a column), None without a limit."""
+
+    function: str
+    question: Question
+    low: Any
+    high: Any
+    ends: tuple[End, End]
+    is_column: bool
+
+    def end(self, side: str) -> End:
+        return self.ends[ENDS.index(side)]
+
+    @property
+    def is_tight(self) -> bool:
+        return all(end.proven for end in self.ends) and self.question.measure.is_tight
+
+
+@dataclass(frozen=True, slots=True)
+class Ranger:
+    """Computes ranges of aggregates for one problem. With `loose`, any row may be silent, as for one of many groups."""
+
+    problem: Problem
+    deadline: Deadline
+    reuse: bool = False
+    loose: bool = False
+
+    def __call__(self, function: str, question: Question, certain: Certain) -> AggregateRange:
+        question.measure.check(numeric=function in ("sum", "avg"))
+        return _FUNCTIONS[function](self, function, question, certain)
+
+    def stakes(self, question: Question, kind: str) -> list[Stake]:
+        span_of = question.measure.ranks if kind == RANKS else question.measure.amounts
+        found = self.problem.stakes(question, span_of, kind, self.deadline, reuse=self.reuse)
+        if not self.loose:
+            return found
+        return [Stake(stake.part, [replace(effect, silent=True) for effect in stake.effects], stake.unit) for stake in found]
+
+    def sum(self, function: str, question: Question, certain: Certain) -> AggregateRange:
+        return self._total(function, question, certain, AMOUNTS, sum_end)
+
+    def count(self, function: str, question: Question, certain: Certain) -> AggregateRange:
+        kind = AMOUNTS if question.measure.column is None else RANKS
+        return self._total(function, question, certain, kind, count_end)
+
+    def _total(
+        self, function: str, question: Question, certain: Certain, kind: str, end_of: Callable[[Sequence[Stake], str], End]
+    ) -> AggregateRange:
+        stakes = self.stakes(question, kind)
+        low, high = end_of(stakes, "low"), end_of(stakes, "high")
+        ends = _plus(low.value, certain.value.low), _plus(high.value, certain.value.high)
+        return AggregateRange(function, question, *ends, (low, high), is_column=False)
+
+    def average(self, function: str, question: Question, certain: Certain) -> AggregateRange:
+        """The bounds of sum and count are taken as independent: each end is sought at both ends of the count."""
+        stakes = self.stakes(question, AMOUNTS)
+        if certain.sum is None or certain.count is None or certain.count.low is None or certain.count.high is None:
+            return _unknown(function, question)
+        ends = []
+        for side, total, best in (("low", certain.sum.low, min), ("high", certain.sum.high, max)):
+            if total is None and certain.count.high:
+                return _unknown(function, question)
+            counts = sorted({int(certain.count.low), int(certain.count.high)})
+            found = [average_end(stakes, side, number(total), count) for count in counts]
+            known = [end for end in found if end.exists]
+            unlimited = [end for end in known if end.value is None]
+            ends.append(unlimited[0] if unlimited else best(known, key=lambda end: end.value) if known else found[0])
+        return AggregateRange(function, question, ends[0].value, ends[1].value, (ends[0], ends[1]), is_column=False)
+
+    def extreme(self, function: str, question: Question, certain: Certain) -> AggregateRange:
+        stakes = self.stakes(question, RANKS)
+        column = question.measure.column
+        ranks = [self._rank(question, value) for value in (certain.value.low, certain.value.high)]
+        some = [rank is not None or not certain.complete for rank in ranks]
+        ends = [extreme_end(stakes, function, side, certain=known) for side, known in zip(ENDS, some, strict=True)]
+        best = max if function == "max" else min
+        low, high = (_extreme(end, rank, best) for end, rank in zip(ends, ranks, strict=True))
+        if not certain.complete and ranks[function == "max"] is None:
+            low, high = (low, None) if function == "max" else (None, high)
+        return AggregateRange(function, question, low, high, (ends[0], ends[1]), is_column=column is not None)
+
+    def _rank(self, question: Question, value: Any) -> Any:
+        column = question.measure.column
+        if value is None:
+            return None
+        return number(value) if column is None else self.problem.bound.rows.domains[column].floor(value)[0]
+
+
+_FUNCTIONS: dict[str, Callable[..., AggregateRange]] = {
+    "sum": Ranger.sum,
+    "count": Ranger.count,
+    "avg": Ranger.average,
+    "min": Ranger.extreme,
+    "max": Ranger.extreme,
+}
+
+
+def _plus(missing: Fraction | None, certain: Any) -> Fraction | None:
+    return None if missing is None or certain is None else missing + number(certain)
+
+
+def _extreme(end: End, certain: Any, best: Callable[..., Any]) -> Any:
+    if not end.exists:
+        return certain
+    if end.value is None or certain is None:
+        return end.value
+    return best(end.value, certain)
+
+
+def _unknown(function: str, question: Question) -> AggregateRange:
+    nothing = End(None, False, (), (), (), "low")
+    return AggregateRange(function, question, None, None, (nothing, nothing), is_column=False)

@@ -1,0 +1,45 @@
+"""Values as literals of Spark SQL that the binder reads back as the same values."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from nearly.missing.statements.row_space import RowSpace
+
+
+def literal(value: Any, zone: str = "UTC") -> str:
+    """SQL text of a value.
+
+    >>> literal("it's"), literal(dt.date(2024, 2, 29)), literal(-1.5)
+    ("'it''s'", "DATE '2024-02-29'", '-1.5')
+    """
+    match value:
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case str():
+            return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+        case dt.datetime():
+            local = value if value.tzinfo is None else value.astimezone(ZoneInfo(zone))
+            return f"TIMESTAMP '{local.replace(tzinfo=None).isoformat(sep=' ', timespec='microseconds')}'"
+        case dt.date():
+            return f"DATE '{value.isoformat()}'"
+        case float():
+            return repr(value)
+    return format(value, "f") if hasattr(value, "as_tuple") else str(value)
+
+
+def quoted(column: str) -> str:
+    return column if column.isidentifier() and column.isascii() else "`" + column.replace("`", "``") + "`"
+
+
+def bounds_text(column: str, limits: tuple[Any, Any, bool | None], space: RowSpace) -> str:
+    """`low <= column < high` in SQL; a column of one value only is an equality."""
+    low, high, null = limits
+    name = quoted(column)
+    if null:
+        return f"{name} IS NULL"
+    parts = [] if low is None else [f"{name} >= {literal(low, space.zone)}"]
+    parts += [] if high is None else [f"{name} < {literal(high, space.zone)}"]
+    return " and ".join(parts) or f"{name} IS NOT NULL"
