@@ -1,0 +1,1 @@
+"""Pure mathematics that the subsystems share: no Spark, no SQL."""

@@ -1,0 +1,138 @@
+"""One pool of sampled rows with virtual strata, uniform in every leaf under inserts and deletes.
+
+Every row has a ticket uniform in [0, 1). The pool holds exactly the live rows of leaf i whose ticket is below `threshold[i]`; so,
+given how many they are, they are a simple random sample of the leaf without replacement, whatever was inserted or deleted. When
+the pool outgrows twice its target the thresholds are lowered (a subsample), and when it falls below the target it must be drawn
+again from the archive. A reservoir that refills with new rows after deletes would favour them; this one does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nearly.synopsis.rows import Floats, Hashes, Integers, Mask, Rows, concatenate
+from nearly.synopsis.tree import Tree
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The pool, sorted by leaf; `target` is m, and m <= size <= 2m while the archive can refill it.
+
+    `pooled`: one threshold for all leaves (JanusAQP), else one per leaf (PASS: as many rows from small leaves as from large).
+    """
+
+    rows: Rows
+    leaf: Integers
+    threshold: Floats
+    target: int
+    pooled: bool
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def starts(self) -> Integers:
+        """Where each leaf's rows begin, and one past the last."""
+        return np.searchsorted(self.leaf, np.arange(len(self.threshold) + 1))
+
+    @cached_property
+    def sizes(self) -> Integers:
+        return np.diff(self.starts)
+
+    @cached_property
+    def _order(self) -> tuple[Integers, Hashes]:
+        order = np.argsort(self.rows.identity, kind="stable")
+        return order, self.rows.identity[order]
+
+    def with_rows(self, rows: Rows, leaf: Integers) -> Sample:
+        """The pool with the sampled ones of some new rows, within twice the target."""
+        chosen = rows.ticket < self.threshold[leaf]
+        if not chosen.any():
+            return self
+        joined = concatenate([self.rows, rows.take(chosen)])
+        return arranged(joined, np.concatenate([self.leaf, leaf[chosen]]), self.threshold, self.target, self.pooled).within()
+
+    def without(self, identity: Hashes) -> Sample:
+        """The pool after deletes: each removes one row of its identity, if there is one."""
+        order, known = self._order
+        wanted, counts = np.unique(identity, return_counts=True)
+        first = np.searchsorted(known, wanted)
+        last = np.searchsorted(known, wanted, side="right")
+        hits = np.minimum(last - first, counts)
+        if not hits.any():
+            return self
+        gone = np.concatenate([order[start : start + number] for start, number in zip(first[hits > 0], hits[hits > 0], strict=True)])
+        keep = np.ones(len(self), bool)
+        keep[gone] = False
+        return self.kept(keep)
+
+    def kept(self, chosen: Mask) -> Sample:
+        return Sample(self.rows.take(chosen), self.leaf[chosen], self.threshold, self.target, self.pooled)
+
+    def within(self) -> Sample:
+        """At most twice the target: thresholds fall to where the target is met again."""
+        if self.pooled:
+            if len(self) <= 2 * self.target:
+                return self
+            level = np.partition(self.rows.ticket, self.target)[self.target]
+            threshold = np.minimum(self.threshold, level)
+        else:
+            share = max(1, self.target // max(1, len(self.threshold)))
+            crowded = np.flatnonzero(self.sizes > 2 * share)
+            if not crowded.size:
+                return self
+            threshold = self.threshold.copy()
+            for each in crowded:
+                tickets = self.rows.ticket[self.starts[each] : self.starts[each + 1]]
+                threshold[each] = np.partition(tickets, share)[share]
+        lowered = Sample(self.rows, self.leaf, threshold, self.target, self.pooled)
+        return lowered.kept(self.rows.ticket < threshold[self.leaf])
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether deletes took it below its target, while rows that it does not hold exist."""
+        return len(self) < self.target and bool((self.threshold < 1.0).any())
+
+    def moved(self, old: Tree, tree: Tree) -> Sample:
+        """The same rows under another tree. A new leaf takes the lowest threshold of the old leaves it meets, so that it again
+        holds exactly its live rows below one threshold."""
+        leaf = tree.leaf_of(self.rows.coordinates)
+        threshold = np.full(tree.leaves, float(self.threshold.min()))
+        if not self.pooled:
+            meets = overlaps(tree, old)
+            threshold = np.where(meets, self.threshold, np.inf).min(axis=1)
+        moved = arranged(self.rows, leaf, threshold, self.target, self.pooled)
+        return moved.kept(moved.rows.ticket < threshold[moved.leaf])
+
+
+def overlaps(one: Tree, other: Tree) -> Mask:
+    """Which leaves of one tree share points with which of the other: (leaves of one, leaves of the other)."""
+    low, high = (side[one.leaf_nodes] for side in one.cells)
+    other_low, other_high = (side[other.leaf_nodes] for side in other.cells)
+    found = np.ones((one.leaves, other.leaves), bool)
+    for dimension in range(one.dimensions):
+        found &= low[:, dimension, None] < other_high[None, :, dimension]
+        found &= other_low[None, :, dimension] < high[:, dimension, None]
+    return found
+
+
+def arranged(rows: Rows, leaf: Integers, threshold: Floats, target: int, pooled: bool) -> Sample:
+    """A pool from rows in any order."""
+    order = np.argsort(leaf, kind="stable")
+    return Sample(rows.take(order), leaf[order], threshold, target, pooled)
+
+
+def lowest_tickets(rows: Rows, leaf: Integers, quota: Integers, ceiling: Floats, target: int) -> Sample:
+    """The stratified pool of a build: in each leaf the `quota` rows of lowest tickets among those offered (all below `ceiling`)."""
+    order = np.lexsort((rows.ticket, leaf))
+    rows, leaf = rows.take(order), leaf[order]
+    starts = np.searchsorted(leaf, np.arange(len(quota) + 1))
+    place = np.arange(len(leaf)) - starts[leaf]
+    chosen = place < quota[leaf]
+    threshold = ceiling.copy()
+    full = np.flatnonzero(np.diff(starts) > quota)
+    threshold[full] = rows.ticket[starts[full] + quota[full]]
+    return Sample(rows.take(chosen), leaf[chosen], threshold, target, pooled=False)
