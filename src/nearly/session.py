@@ -18,6 +18,8 @@ from nearly.engine.preparation import prepare
 from nearly.engine.sources import register_source
 from nearly.errors import EngineError, SchemaError
 from nearly.progress_bar import ProgressBar
+from nearly.synopsis.catalogue import Synopses, options_from
+from nearly.synopsis.synopsis import Synopsis
 
 DEFAULT_PATH = ".nearly"
 _SIZES = {"": 1 / (1 << 20), "kb": 1 / 1024, "mb": 1, "gb": 1024}
@@ -62,6 +64,7 @@ class Session:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._synopses = Synopses(engine)
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -74,6 +77,7 @@ class Session:
         """Release the session; Spark is stopped only if it was started here. Closing twice is harmless."""
         if not self._closed:
             self._closed = True
+            self._synopses.close()
             self._engine.cluster.close()
 
     @property
@@ -118,6 +122,28 @@ class Session:
         """Forget a table and remove what nearly wrote for it; the user's own files stay."""
         self._open.catalog.drop(name)
 
+    def create_synopsis(
+        self, name: str, table: str, measure: str, on: Any, *, key: Sequence[str] | None = None, **options: Any
+    ) -> Synopsis:
+        """Build a synopsis of a table: instant answers about a measure, filtered by the columns `on` (a list of lists makes several
+        trees). The options are those of `nearly.synopsis.catalogue.Options`; `key` tells rows apart for deletes.
+        """
+        with ProgressBar(f"building {name}") as bar:
+            return self._open_synopses.create(name, table, measure, on, key, options_from(options), bar)
+
+    def synopsis(self, name: str) -> Synopsis:
+        """A synopsis of the catalog, opened if need be."""
+        return self._open_synopses.get(name)
+
+    @property
+    def synopses(self) -> tuple[str, ...]:
+        """Names of the synopses."""
+        return self._open_synopses.names
+
+    def drop_synopsis(self, name: str) -> None:
+        """Forget a synopsis and remove its files; the table stays."""
+        self._open_synopses.drop(name)
+
     def sql(self, text: str, *, confidence: float = 0.95, seed: int = 0, kernel: str | None = None) -> Query:
         """A lazy query; nothing runs before it is asked for an answer. `kernel` forces `native` or `spark`."""
         if not 0 < confidence < 1:
@@ -125,10 +151,18 @@ class Session:
         return Query(self._open, text, confidence, seed, kernel)
 
     @property
+    def _open_synopses(self) -> Synopses:
+        self._refuse_closed()
+        return self._synopses
+
+    @property
     def _open(self) -> Engine:
+        self._refuse_closed()
+        return self._engine
+
+    def _refuse_closed(self) -> None:
         if self._closed:
             raise EngineError("the session is closed; open another with nearly.connect()")
-        return self._engine
 
 
 class Query:

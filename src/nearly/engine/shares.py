@@ -63,14 +63,14 @@ class Shares:
         return query.where(exp.Boolean(this=False), copy=False)
 
     def _blocks(self, table: Table, layout: Layout, columns: list[str], blocks: list[Block]) -> exp.Expr:
-        runs = _runs(blocks)
+        runs = file_runs(blocks)
         if not runs:
             return self._nothing(table, columns)
         whole = [run.path for run in runs if run.whole]
         queries: list[exp.Expr] = [self._reader.query(table, layout, columns, whole)] if whole else []
         for run in (run for run in runs if not run.whole):
             part = self._reader.query(table, layout, columns, [run.path], row_numbers=True)
-            queries.append(part.where(_row_range(run), copy=False))
+            queries.append(part.where(row_range(run), copy=False))
         return reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), queries)
 
 
@@ -127,7 +127,7 @@ def _within(table: Table, name: str, low: Any, high: Any) -> exp.Expr:
     return inside if low is not None else exp.or_(inside, exp.Is(this=column.copy(), expression=exp.Null()))
 
 
-def _runs(blocks: Sequence[Block]) -> list[Part]:
+def file_runs(blocks: Sequence[Block]) -> list[Part]:
     """The blocks' parts, neighbours in a file joined."""
     runs: list[Part] = []
     for part in sorted((part for block in blocks for part in block.parts), key=lambda part: (part.path, part.first_row)):
@@ -140,7 +140,8 @@ def _runs(blocks: Sequence[Block]) -> list[Part]:
     return runs
 
 
-def _row_range(run: Part) -> exp.Expr:
+def row_range(run: Part) -> exp.Expr:
+    """The condition that a row of a file belongs to a run; the query must number its rows."""
     column = exp.column(ROW_NUMBER)
     return exp.and_(
         exp.GTE(this=column.copy(), expression=exp.Literal.number(run.first_row)),

@@ -72,7 +72,8 @@ def _sampled(view: View, aggregate: Aggregate, box: Box, frontier: Frontier, cov
         half = _half_width(variances, pieces, missing, confidence)
         low, high = value - half, value + half
     value, low, high = _clipped(value, low, high, *hard)
-    return Estimate(value, low, high, hard[0], hard[1], low == high, int(sum(added(each.stratum.size) for each in pieces)))
+    exact = view.catch_up is None and not any(added(each.stratum.spread) for each in pieces)
+    return Estimate(value, low, high, hard[0], hard[1], exact, int(sum(added(each.stratum.size) for each in pieces)))
 
 
 def _fallback(value: float, low: float, high: float) -> float:
@@ -148,6 +149,8 @@ def _extreme(view: View, name: str, box: Box, frontier: Frontier) -> Estimate:
         return certain(math.nan)
     possible = possible if view.catch_up is None else math.inf
     value = attained if attained > -math.inf else possible
+    if attained == -math.inf and view.catch_up is None:
+        attained = min(sign * each for each in view.reach(frontier))
     low, high = sorted((sign * attained, sign * possible))
     hard_low, hard_high = (each if math.isfinite(each) else math.nan for each in (low, high))
     return Estimate(sign * value if math.isfinite(value) else math.nan, low, high, hard_low, hard_high, low == high, processed)

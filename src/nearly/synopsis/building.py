@@ -13,7 +13,7 @@ from nearly.errors import SchemaError
 from nearly.synopsis.partition import one_column
 from nearly.synopsis.partition.several_columns import MaximumVariance, grow
 from nearly.synopsis.partition.variance import Prefixes
-from nearly.synopsis.rows import Floats, Integers, Rows, concatenate
+from nearly.synopsis.rows import Floats, Integers, Mask, Rows, concatenate
 from nearly.synopsis.sample import Sample, arranged, lowest_tickets
 from nearly.synopsis.state import Leaves, State
 from nearly.synopsis.statistics import Frame, frame_for
@@ -23,6 +23,8 @@ SAMPLES_PER_LEAF = 32
 """Rows of the optimisation sample for each leaf of a tree on one column."""
 SLACK = 1.25
 """The second pass offers this many times the wanted samples, because leaf sizes are only estimated before it."""
+MOST_PLANNING_ROWS = 4096
+"""The dynamic program takes time in proportion; more rows hardly change its cuts."""
 MOST_LEAVES = 1 << 16
 
 
@@ -46,22 +48,23 @@ class Shape:
         return SAMPLES_PER_LEAF * self.leaves if len(self.columns) == 1 else max(4096, 16 * self.leaves)
 
 
-def plan_tree(shape: Shape, sample: Rows) -> Tree:
-    """The tree that suits a sample of the rows."""
+def plan_tree(shape: Shape, sample: Rows, weights: Floats | None = None) -> Tree:
+    """The tree that suits a sample of the rows; with weights, each sampled row stands for so many."""
     dimensions = len(sample.coordinates)
     if not len(sample) or shape.leaves == 1 or not shape.columns:
         return single_leaf(dimensions)
     equal_samples = not shape.pooled
-    if len(shape.columns) == 1:
-        column = sample.coordinates[shape.columns[0]]
-        prefixes = Prefixes(column, sample.values, shape.focus, equal_samples)
-        if shape.method in ("optimal", "monotone") and prefixes.groups > one_column.MOST_GROUPS_EXHAUSTIVE:
-            chosen = np.linspace(0, len(sample) - 1, one_column.MOST_GROUPS_EXHAUSTIVE).astype(np.int64)
-            order = np.argsort(column, kind="stable")[chosen]
-            prefixes = Prefixes(column[order], sample.values[order], shape.focus, equal_samples)
-        return from_cuts(one_column.cuts(prefixes, shape.leaves, shape.method), shape.columns[0], dimensions)
-    measure = MaximumVariance(sample.coordinates, sample.values, shape.focus, equal_samples)
-    return grow(measure, shape.columns, shape.leaves)
+    if len(shape.columns) > 1:
+        measure = MaximumVariance(sample.coordinates, sample.values, shape.focus, equal_samples, weights)
+        return grow(measure, shape.columns, shape.leaves)
+    column = sample.coordinates[shape.columns[0]]
+    most = one_column.MOST_GROUPS_EXHAUSTIVE if shape.method in ("optimal", "monotone") else MOST_PLANNING_ROWS
+    chosen = np.argsort(column, kind="stable")
+    if len(chosen) > most:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, most).astype(np.int64)]
+    chosen_weights = None if weights is None else weights[chosen]
+    prefixes = Prefixes(column[chosen], sample.values[chosen], shape.focus, equal_samples, chosen_weights)
+    return from_cuts(one_column.cuts(prefixes, shape.leaves, shape.method), shape.columns[0], dimensions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +79,14 @@ class Draft:
 
 def draft(shape: Shape, sample: Rows, rows: int) -> Draft:
     """What the second pass needs, from the sample of the first and the number of rows."""
-    tree = plan_tree(shape, sample)
-    frame = frame_for(tree, sample)
+    return draft_for(shape, sample, rows, frame_for(plan_tree(shape, sample), sample), np.ones(len(sample)))
+
+
+def draft_for(shape: Shape, sample: Rows, rows: int, frame: Frame, weights: Floats) -> Draft:
+    """The same for a tree that is given; `weights` say how many rows each sampled one stands for."""
+    tree = frame.tree
     leaf = tree.leaf_of(sample.coordinates)
-    share = np.bincount(leaf, minlength=tree.leaves) / max(len(sample), 1)
+    share = np.bincount(leaf, weights, tree.leaves) / max(float(weights.sum()), 1.0)
     quota = _quotas(shape, share * rows)
     spread = 3.0 * np.sqrt(np.maximum(share * len(sample), 1.0))
     fewest = np.maximum(share * len(sample) - spread, 0.5) / max(len(sample), 1) * rows
@@ -115,10 +122,13 @@ class Part:
     def nothing(cls, plan: Draft) -> Part:
         return cls(Leaves.nothing(plan.frame), [])
 
-    def add(self, plan: Draft, rows: Rows) -> None:
-        """Count some rows, and keep those whose ticket is low enough."""
+    def add(self, plan: Draft, rows: Rows, counted: Mask | None = None) -> None:
+        """Count some rows (of these only those marked, when a mask is given), and keep all whose ticket is low enough."""
         leaf = plan.frame.tree.leaf_of(rows.coordinates)
-        self.leaves.insert(plan.frame, rows, leaf)
+        if counted is None:
+            self.leaves.insert(plan.frame, rows, leaf)
+        else:
+            self.leaves.insert(plan.frame, rows.take(counted), leaf[counted])
         self.offered.append(rows.take(rows.ticket < plan.ceiling[leaf]))
 
     def merge(self, other: Part) -> None:

@@ -18,10 +18,11 @@ from nearly.synopsis.statistics import COUNT, ROWS, SQUARES, SUM
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """Leaf statistics of the archived rows read so far, and how many rows the archive has."""
+    """Leaf statistics of the archived rows read so far, how many rows the archive has, and the share that was to be read."""
 
     statistics: Floats
     archived: int
+    goal: float = 0.0
 
     @property
     def read(self) -> float:

@@ -10,8 +10,9 @@ the regression of y on z in the sample: a weighted sum of y whose weights do not
 with s^2 the residual variance on n - 1 - len(z) degrees of freedom (Sarndal, Swensson and Wretman, Model Assisted Survey Sampling,
 ch. 6); without z it is the estimator of PASS, section 2.3.3. The bias is of order 1/n; leaves with few samples use no z.
 
-When hardly any sampled row matches, or hardly any fails to, the sample's variance is near zero by accident. The variance of a
-binomial with two more trials, one of them a success, is then added (Agresti and Coull 1998).
+When hardly any sampled row matches, or hardly any fails to, the sample's variance is near zero by accident. What a binomial with two
+more trials, one of them a success, has more of it is then added (Agresti and Coull 1998), and one more row as the leaf has them on
+average counts among the residuals.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def piece_variance(features: Features, piece: Piece, responses: tuple[int, ...],
     share, fuller = sums[0] / size, (sums[0] + 1.0) / (size + 2.0)
     extra = fuller * (1.0 - fuller) - share * (1.0 - share)
     floor = sum(gradient[one] * gradient[two] * stratum.moments[column] for one, two, column in terms)
-    residual = (scatter - explained) * stratum.lift / stratum.freedom + floor * (extra + abs(extra)) / 2.0
+    one_more_row = fuller * floor
+    residual = ((scatter - explained) * stratum.lift + one_more_row) / stratum.freedom + floor * (extra + abs(extra)) / 2.0
     return stratum.spread * (residual + abs(residual)) / 2.0
 
 

@@ -14,6 +14,8 @@ from nearly.synopsis.rows import Floats, Integers, Mask
 
 KEPT = 10
 """Values kept per leaf and side."""
+MANY = 4096
+"""Beyond so many values it pays to shorten the list before sorting it."""
 
 
 @dataclass(slots=True)
@@ -49,9 +51,11 @@ class Largest:
         """Take new values in. Values not above the bound cannot be placed among those that were let go."""
         higher = values > self.bound[leaf]
         leaf, values = leaf[higher], values[higher]
+        if leaf.size > MANY:
+            leaf, values = _shortlist(leaf, values, len(self.floor))
         if not leaf.size:
             return
-        touched = np.unique(leaf)
+        touched = np.flatnonzero(np.bincount(leaf, minlength=len(self.floor)))
         leaf = np.concatenate([np.repeat(touched, KEPT), leaf])
         values = np.concatenate([self.kept[touched].ravel(), values])
         order = np.lexsort((-values, leaf))
@@ -79,3 +83,17 @@ class Largest:
         self.floor = np.where(some_let_go, floor, np.maximum(self.floor, other.floor))
         best = both[:, :KEPT]
         self.kept = np.where(best >= self.floor[:, None], best, -np.inf)
+
+
+def _shortlist(leaf: Integers, values: Floats, leaves: int) -> tuple[Integers, Floats]:
+    """Fewer values with the same largest ones in each leaf.
+
+    Dealt out to KEPT hands, the smallest of the hands' best is reached by at least KEPT values: what lies below it cannot be kept, and
+    of what equals it KEPT copies suffice.
+    """
+    best = np.full(leaves * KEPT, -np.inf)
+    np.maximum.at(best, leaf * KEPT + np.arange(len(leaf)) % KEPT, values)
+    least = best.reshape(leaves, KEPT).min(axis=1)
+    above = values > least[leaf]
+    reached = np.repeat(np.flatnonzero(least > -np.inf), KEPT)
+    return np.concatenate([leaf[above], reached]), np.concatenate([values[above], least[reached]])

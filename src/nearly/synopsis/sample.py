@@ -64,7 +64,9 @@ class Sample:
         hits = np.minimum(last - first, counts)
         if not hits.any():
             return self
-        gone = np.concatenate([order[start : start + number] for start, number in zip(first[hits > 0], hits[hits > 0], strict=True)])
+        gone = np.concatenate(
+            [order[start : start + number] for start, number in zip(first[hits > 0], hits[hits > 0], strict=True)]
+        )
         keep = np.ones(len(self), bool)
         keep[gone] = False
         return self.kept(keep)

@@ -49,10 +49,11 @@ class Frame:
         return FIXED + len(self.auxiliaries)
 
 
-def frame_for(tree: Tree, sample: Rows) -> Frame:
+def frame_for(tree: Tree, sample: Rows, centre: float | None = None) -> Frame:
     """A frame whose scales come from a sample; the centre is a whole number, so that sums of whole numbers stay exact."""
-    known = sample.values[~np.isnan(sample.values)]
-    centre = float(np.round(known.mean())) if known.size else 0.0
+    if centre is None:
+        known = sample.values[~np.isnan(sample.values)]
+        centre = float(np.round(known.mean())) if known.size else 0.0
     leaf = tree.leaf_of(sample.coordinates)
     shape = (tree.leaves, len(tree.split_dimensions))
     low, high = np.full(shape, np.inf), np.full(shape, -np.inf)

@@ -19,15 +19,20 @@ MOST_LEVELS_APART = 2
 
 class MaximumVariance:
     """The largest variance of a query in a box, within a factor that depends on the number of columns only: along every column
-    the two halves, and the whole, stand for all queries. The responses are those of `variance.Prefixes`."""
+    the two halves, and the whole, stand for all queries. The responses are those of `variance.Prefixes`; `sum_and_count` is `all` with values
+    that are scaled already."""
 
-    def __init__(self, coordinates: Floats, values: Floats, focus: str = "all", equal_samples: bool = True) -> None:
+    def __init__(
+        self, coordinates: Floats, values: Floats, focus: str = "all", equal_samples: bool = True, weights: Floats | None = None
+    ) -> None:
         self.coordinates = coordinates
-        values = np.nan_to_num(values)
-        root = float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
-        scaled = values / root if root > 0 else values
-        lines = {"count": [np.ones_like(scaled)], "all": [scaled, np.ones_like(scaled)]}.get(focus, [scaled])
+        scaled = np.nan_to_num(values)
+        if focus != "sum_and_count":
+            root = float(np.sqrt(np.mean(scaled**2))) if len(values) else 0.0
+            scaled = scaled / root if root > 0 else scaled
+        lines = {"count": [np.ones_like(scaled)], "sum": [scaled], "avg": [scaled]}.get(focus, [scaled, np.ones_like(scaled)])
         self._responses = np.array(lines)
+        self._weights = np.ones(len(values)) if weights is None else weights
         self._averages = focus == "avg"
         self._equal_samples = equal_samples
 
@@ -35,19 +40,20 @@ class MaximumVariance:
         """M of the box that holds exactly these sampled rows."""
         if not len(rows):
             return 0.0
-        responses = self._responses[:, rows]
-        best = self._variance(responses, len(rows))
+        best = self._variance(rows, rows)
         for dimension in dimensions:
             column = self.coordinates[dimension, rows]
             middle = len(rows) // 2
             order = np.argpartition(column, middle)
             for half in (order[:middle], order[middle:]):
-                best = max(best, self._variance(responses[:, half], len(rows)))
-        return best * len(rows) if self._equal_samples else best
+                best = max(best, self._variance(rows[half], rows))
+        return best * float(self._weights[rows].sum()) if self._equal_samples else best
 
-    def _variance(self, responses: Floats, rows: int) -> float:
-        found = float((responses**2).sum() - (responses.sum(axis=1) ** 2).sum() / rows)
-        return found / max(responses.shape[1], 1) ** 2 if self._averages else found
+    def _variance(self, query: Integers, box: Integers) -> float:
+        responses, weights = self._responses[:, query], self._weights[query]
+        total = float(self._weights[box].sum())
+        found = float((responses**2 @ weights).sum() - ((responses @ weights) ** 2).sum() / total)
+        return found / max(float(weights.sum()), 1.0) ** 2 if self._averages else found
 
 
 @dataclass(slots=True)

@@ -8,6 +8,8 @@ and the average has it divided by |q|^2 (PASS, section 2.4). The scale is n when
 samples are proportional to rows. `sum` takes t = the value, `count` takes t = 1, and `all` adds both, values scaled to mean square
 1, so that leaves suit both; `avg` looks at queries of `window` rows only, the worst ones being short.
 
+Rows may carry weights: a row of weight w stands for w rows.
+
 Law: V(q, b) grows with b, and therefore so does the maximum over q.
 """
 
@@ -24,22 +26,28 @@ FOCUSES = ("all", "sum", "count", "avg")
 class Prefixes:
     """Prefix sums over groups of rows with equal coordinates, in order; interval [i, j) holds groups i to j - 1."""
 
-    def __init__(self, coordinates: Floats, values: Floats, focus: str = "all", equal_samples: bool = True) -> None:
+    def __init__(
+        self, coordinates: Floats, values: Floats, focus: str = "all", equal_samples: bool = True, weights: Floats | None = None
+    ) -> None:
         if focus not in FOCUSES:
             raise unknown("focus", focus, FOCUSES)
         order = np.argsort(coordinates, kind="stable")
         coordinates, values = coordinates[order], np.nan_to_num(values[order])
-        ends = np.append(np.flatnonzero(np.diff(coordinates) > 0), len(coordinates) - 1) + 1 if len(coordinates) else np.zeros(0, int)
+        ends = (
+            np.append(np.flatnonzero(np.diff(coordinates) > 0), len(coordinates) - 1) + 1 if len(coordinates) else np.zeros(0, int)
+        )
         self.ends = coordinates[ends - 1]
         self.focus = focus
         self.equal_samples = equal_samples
-        self.rows = np.append(0.0, ends.astype(np.float64))
-        self._distinct = len(ends) == len(coordinates)
+        weights = np.ones(len(values)) if weights is None else weights[order]
+        places = np.append(0, ends)
+        self.rows = np.append(0.0, np.cumsum(weights))[places]
+        self._distinct = len(ends) == len(coordinates) and bool((weights == 1.0).all())
         root = float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
         scaled = values / root if root > 0 else values
-        places = np.append(0, ends)
         self.responses = [
-            (np.append(0.0, np.cumsum(each))[places], np.append(0.0, np.cumsum(each**2))[places]) for each in _responses(focus, scaled)
+            (np.append(0.0, np.cumsum(weights * each))[places], np.append(0.0, np.cumsum(weights * each**2))[places])
+            for each in _responses(focus, scaled)
         ]
         self._windows = _Windows(self.rows, self.responses[0][1]) if focus == "avg" and len(ends) else None
 

@@ -1,0 +1,334 @@
+"""The synopsis as its user sees it: questions, changes, and looking after its trees."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nearly.algebra.moments import check_confidence
+from nearly.answer import Answer
+from nearly.errors import SchemaError, Unsupported
+from nearly.plan.types import to_arrow
+from nearly.synopsis.aggregates import canonical
+from nearly.synopsis.answering import Estimate, answer
+from nearly.synopsis.answers import single, tabular
+from nearly.synopsis.archive import Archive
+from nearly.synopsis.changes import Change, Changes
+from nearly.synopsis.conditions import box_of, narrowed
+from nearly.synopsis.definition import Definition
+from nearly.synopsis.frontier import Box, Range
+from nearly.synopsis.live import LiveTree, Repartitioned
+from nearly.synopsis.picture import picture
+from nearly.synopsis.reading import missing_columns
+from nearly.synopsis.rows import MISSING, Hashes
+from nearly.synopsis.state import State
+from nearly.synopsis.store import Batch, Store
+from nearly.synopsis.view import View
+
+logger = logging.getLogger(__name__)
+
+BATCHES_PER_SNAPSHOT = 64
+MOST_DUPLICATES = 0.01
+"""Share of sampled rows with equal values beyond which a delete without a key is refused."""
+
+
+class Synopsis:
+    """Exact aggregates over a tree of ranges, with sampled leaves. Safe for use by several threads."""
+
+    def __init__(
+        self, definition: Definition, states: Sequence[State], archive: Archive, store: Store | None, number: int = 0
+    ) -> None:
+        self.definition = definition
+        self.schema = definition.schema
+        self.trees = [LiveTree(shape, state, archive) for shape, state in zip(definition.shapes, states, strict=True)]
+        self.auto_repartition = True
+        self._store = store
+        self._lock = threading.RLock()
+        self._number = number
+        self._streams: dict[str, int] = {}
+        self._rng = np.random.default_rng([definition.schema.seed, 1])
+        self._background: threading.Thread | None = None
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def changed(self) -> bool:
+        """Whether it has taken changes that its table does not have."""
+        return self._number > 0
+
+    # --- questions ---------------------------------------------------------------------------------------------------
+
+    def query(self, aggregate: str, *, by: str | None = None, confidence: float = 0.95, **conditions: Any) -> Answer:
+        """An aggregate (sum, count, rows, avg, min, max, var, stddev and their variants) of the measure over the rows that satisfy
+        the conditions: `column=value`, or `column=(low, high)` with both ends included and None for an open end.
+
+        `by` groups by a column of text or booleans.
+        """
+        name, box = canonical(aggregate), box_of(self.schema, conditions)
+        check_confidence(confidence)
+        if by is None:
+            return single(aggregate, self.estimate(name, box, confidence), confidence, f"synopsis {self.name}")
+        keys, boxes = self.groups(self.schema.place(by), box)
+        found = [self.estimate(name, each, confidence) for each in boxes]
+        domain = self.schema.domains[self.schema.place(by)]
+        return tabular(
+            [(domain.name, pa.array(keys, to_arrow(domain.type))), (aggregate, found)], confidence, f"synopsis {self.name}"
+        )
+
+    def estimate(self, aggregate: str, box: Box, confidence: float = 0.95) -> Estimate:
+        """The estimate for a canonical aggregate over a box, from the tree that suits it best."""
+        return answer(self._tree_for(box).view(), aggregate, box, confidence)
+
+    def groups(self, dimension: int, box: Box) -> tuple[list[Any], list[Box]]:
+        """The values of a column that rows in the box may have, and the box narrowed to each."""
+        domain = self.schema.domains[dimension]
+        if domain.kind not in ("text", "boolean"):
+            raise Unsupported(f"a synopsis groups by text or booleans; {domain.name!r} is {domain.type}")
+        count = len(domain.texts) if domain.kind == "text" else 2
+        keys, boxes = [], []
+        for coordinate in (MISSING, *map(float, range(count))):
+            narrow = narrowed(box, Range(dimension, coordinate, coordinate))
+            rows = self.estimate("rows", narrow)
+            if rows.hard_high != 0 and (rows.value > 0 or rows.exact):
+                keys.append(domain.value(coordinate))
+                boxes.append(narrow)
+        return keys, boxes
+
+    def _tree_for(self, box: Box) -> LiveTree:
+        """The tree that splits on most of the box's columns, and among these on the fewest others."""
+        if len(self.trees) == 1:
+            return self.trees[0]
+        wanted = {each.dimension for each in box}
+        return max(self.trees, key=lambda tree: (len(wanted & set(tree.shape.columns)), -len(set(tree.shape.columns) - wanted)))
+
+    # --- changes -----------------------------------------------------------------------------------------------------
+
+    def insert(self, rows: Any, *, batch: tuple[str, int] | None = None) -> None:
+        """Take new rows: an Arrow table, a pandas frame, a dict of columns or a list of dicts. A batch (stream, number) that was
+        taken before is not taken again."""
+        self.apply(lambda: (self._change(True, self._table(rows)),), batch)
+
+    def delete(self, rows: Any, *, batch: tuple[str, int] | None = None) -> None:
+        """Remove rows, given with all their columns as they were inserted."""
+        self._refuse_ambiguous()
+        self.apply(lambda: (self._change(False, self._table(rows)),), batch)
+
+    def update(self, old: Any, new: Any, *, batch: tuple[str, int] | None = None) -> None:
+        """Replace rows: a delete and an insert that take effect together."""
+        self._refuse_ambiguous()
+        self.apply(lambda: (self._change(False, self._table(old)), self._change(True, self._table(new))), batch)
+
+    def apply(self, make: Any, batch: tuple[str, int] | None = None, replies: Any = None) -> tuple[Mapping[str, Any], ...]:
+        """Apply the changes that `make()` gives as one batch, once; returns the answers given on the way.
+
+        `replies` is a function that answers questions after the changes; a batch that was applied before gives its old answers.
+        """
+        with self._lock:
+            if batch is not None and self._streams.get(batch[0], -1) >= batch[1]:
+                return self._old_replies(batch)
+            known = {domain.name: len(domain.texts) for domain in self.schema.domains}
+            changes = make()
+            texts = {domain.name: domain.texts[known[domain.name] :] for domain in self.schema.domains}
+            stream, number = batch or (None, None)
+            given: tuple[Mapping[str, Any], ...] = ()
+            if replies is None:
+                self._log(Batch(changes, stream, number, texts))
+                self._take(changes)
+            else:
+                self._take(changes)
+                given = tuple(replies())
+                self._log(Batch(changes, stream, number, texts, given))
+            self._number += 1
+            if batch is not None:
+                self._streams[batch[0]] = batch[1]
+            if self._store is not None and self._number % BATCHES_PER_SNAPSHOT == 0:
+                self.save()
+        self._look_after()
+        return given
+
+    def _log(self, batch: Batch) -> None:
+        if self._store is not None:
+            self._store.append(self._number + 1, batch)
+
+    def _take(self, changes: Changes) -> None:
+        for tree in self.trees:
+            tree.apply(changes, self._number + 1)
+
+    def replay(self, number: int, batch: Batch) -> None:
+        """Take a batch from the log again, on opening."""
+        for domain in self.schema.domains:
+            domain.add_texts(batch.texts.get(domain.name, ()))
+        for tree in self.trees:
+            tree.apply(batch.changes, number)
+        self._number = number
+        if batch.stream is not None and batch.number is not None:
+            self._streams[batch.stream] = batch.number
+
+    def remember(self, streams: Mapping[str, int]) -> None:
+        """The last batch of each stream, from a snapshot."""
+        self._streams.update(streams)
+
+    def _old_replies(self, batch: tuple[str, int]) -> tuple[Mapping[str, Any], ...]:
+        if self._store is None or self._streams.get(batch[0]) != batch[1]:
+            return ()
+        for number in range(self._number, 0, -1):
+            found = self._store.read(number)
+            if (found.stream, found.number) == batch:
+                return found.replies
+        return ()
+
+    def _table(self, rows: Any) -> pa.Table:
+        table = as_table(rows)
+        if missing := missing_columns(self.schema, table.column_names):
+            raise SchemaError(
+                f"the rows lack the column {missing[0]!r}; synopsis {self.name!r} needs {', '.join(self.schema.columns)}"
+            )
+        kinds = {each.name: each.type for each in self.schema.domains} | {self.schema.measure: self.schema.measure_type}
+        spelled = {name.lower(): name for name in table.column_names}
+        columns = {}
+        for name in self.schema.columns:
+            column = table.column(spelled[name.lower()])
+            try:
+                columns[name] = column.cast(to_arrow(kinds[name])) if name in kinds else column
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as trouble:
+                raise SchemaError(f"column {name!r} must be {kinds[name]}: {trouble}") from trouble
+        return pa.table(columns)
+
+    def _change(self, insert: bool, table: pa.Table) -> Change:
+        if insert:
+            self.schema.learn(table)
+        words: Hashes | None = None
+        if insert and not self.schema.key:
+            words = self._rng.integers(0, 2**63, table.num_rows, dtype=np.uint64)
+        rows = self.schema.rows(table, words)
+        return Change(insert, rows if words is None else self.schema.identified(rows))
+
+    def _refuse_ambiguous(self) -> None:
+        """Without a key, a delete removes some row with equal values; that is only right when such rows are rare."""
+        identity = self.trees[0].state.sample.rows.identity
+        if self.schema.key or not len(identity):
+            return
+        repeated = 1.0 - len(np.unique(identity)) / len(identity)
+        if repeated > MOST_DUPLICATES:
+            raise SchemaError(
+                f"synopsis {self.name!r} has no key, and {repeated:.0%} of its sampled rows equal others, so a delete cannot tell which "
+                f"row is meant; build it with key=[...]"
+            )
+
+    # --- looking after -----------------------------------------------------------------------------------------------
+
+    def repartition(self, *, levels: int | str | None = None, goal: float = 1.0, force: bool = True) -> list[Repartitioned]:
+        """Plan the trees again and wait for it; queries go on meanwhile. See `LiveTree.repartition`."""
+        done = [tree.repartition(levels, goal, force) for tree in self.trees]
+        return [each for each in done if each is not None]
+
+    def catch_up(self, goal: float) -> None:
+        """Read the archive up to a share of its rows, after a build or re-partitioning with a goal below 1."""
+        if not 0 < goal <= 1:
+            raise SchemaError(f"goal={goal} must be above 0 and at most 1")
+        for tree in self.trees:
+            tree.catch_up(goal)
+
+    def _look_after(self) -> None:
+        """Plan a tree again in the background when its leaves no longer suit its rows."""
+        if not self.auto_repartition or (self._background is not None and self._background.is_alive()):
+            return
+        for tree in self.trees:
+            if reason := tree.questionable():
+                logger.info("synopsis %s is planned again: %s", self.name, reason)
+                self._background = threading.Thread(target=self._replan, args=(tree,), name=f"nearly-{self.name}", daemon=True)
+                self._background.start()
+                return
+
+    def _replan(self, tree: LiveTree) -> None:
+        try:
+            tree.repartition(force=False)
+        except Exception:
+            logger.exception("synopsis %s could not be planned again; the old tree goes on", self.name)
+
+    def settle(self) -> None:
+        """Wait for planning that goes on in the background."""
+        if self._background is not None:
+            self._background.join()
+
+    def save(self) -> None:
+        """Write a snapshot, so that opening again replays less."""
+        with self._lock:
+            if self._store is not None:
+                self._store.save(self.definition, [tree.state for tree in self.trees], self._number, self._streams)
+
+    def close(self) -> None:
+        """Save what changed and let others write."""
+        self.settle()
+        if self._store is not None:
+            if self.changed:
+                self.save()
+            self._store.close()
+
+    # --- looking at --------------------------------------------------------------------------------------------------
+
+    def view(self, tree: int = 0) -> View:
+        return self.trees[tree].view()
+
+    def stats(self) -> dict[str, Any]:
+        """Size and state in numbers."""
+        views = [tree.view() for tree in self.trees]
+        return {
+            "name": self.name, "table": self.definition.table, "measure": self.schema.measure, "columns": list(self.schema.names),
+            "trees": [
+                {
+                    "on": [self.schema.names[each] for each in tree.shape.columns], "leaves": view.frame.tree.leaves,
+                    "sampled": len(view.sample), "bytes": _bytes(view),
+                    "caught_up": 1.0 if view.catch_up is None else view.catch_up.progress, "repartitioned": len(tree.history),
+                }
+                for tree, view in zip(self.trees, views, strict=True)
+            ],
+            "rows": views[0].rows, "batches": self._number, "streams": dict(self._streams),
+            "quarantined": 0 if self._store is None else self._store.quarantined,
+        }  # fmt: skip
+
+    def picture(self, tree: int = 0, most: int = 64) -> str:
+        """The tree as text, with the error of the worst query in each leaf."""
+        return picture(self.view(tree), self.schema.domains, most)
+
+    @property
+    def store(self) -> Store | None:
+        return self._store
+
+    def __repr__(self) -> str:
+        return f"Synopsis({self.name!r}, {self.schema.measure} by {', '.join(self.schema.names)}, {self.view().rows:,.0f} rows)"
+
+
+def _bytes(view: View) -> int:
+    rows = view.sample.rows
+    sampled = rows.coordinates.nbytes + rows.values.nbytes + rows.identity.nbytes + rows.ticket.nbytes
+    return int(sampled + view.node_statistics.nbytes)
+
+
+def as_table(rows: Any) -> pa.Table:
+    """Rows in any of the usual forms as an Arrow table."""
+    try:
+        if isinstance(rows, pa.Table):
+            return rows
+        if isinstance(rows, pa.RecordBatch):
+            return pa.Table.from_batches([rows])
+        if isinstance(rows, Mapping):
+            return pa.table(dict(rows))
+        if isinstance(rows, list | tuple):
+            return pa.Table.from_pylist(list(rows))
+        if hasattr(rows, "to_arrow"):
+            return rows.to_arrow()
+        if hasattr(rows, "toArrow"):
+            return rows.toArrow()
+        return pa.Table.from_pandas(rows, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, AttributeError) as trouble:
+        raise SchemaError(
+            f"rows must be an Arrow table, a pandas frame, a dict of columns or a list of dicts: {trouble}"
+        ) from trouble
