@@ -16,6 +16,7 @@ from nearly.engine.exact import Engine
 from nearly.engine.layouts import Table, resolve
 from nearly.engine.row_scan import scan_rows
 from nearly.errors import EngineError, SchemaError, unknown
+from nearly.synopsis.archive import Archive
 from nearly.synopsis.building import Draft, Part, Shape, draft, finished
 from nearly.synopsis.catch_up import CatchUp
 from nearly.synopsis.changes import Changes
@@ -132,7 +133,8 @@ class Synopses:
             definition, states = build(self._engine, name, stored, measure, on, key, options, progress)
             store = Store(self.directory / name.lower())
             store.save(definition, states, 0, {})
-            made = Synopsis(definition, states, TableArchive(self._engine, definition, store), store)
+            spark = self._engine.cluster.spark
+            made = Synopsis(definition, states, TableArchive(self._engine, definition, store), store, spark=spark)
             self._open[name.lower()] = made
             return made
 
@@ -171,10 +173,15 @@ class Synopses:
 
 
 def opened(engine: Engine, directory: Path) -> Synopsis:
+    """A synopsis from disk, able to read its table again."""
+    return reopened(directory, lambda definition, store: TableArchive(engine, definition, store), engine.cluster.spark)
+
+
+def reopened(directory: Path, archive: Callable[[Definition, Store], Archive], spark: Any = None) -> Synopsis:
     """A synopsis from disk: the snapshot, then the log."""
     store = Store(directory)
     definition, states, number, streams = store.load()
-    found = Synopsis(definition, states, TableArchive(engine, definition, store), store, number)
+    found = Synopsis(definition, states, archive(definition, store), store, number, spark)
     found.remember(streams)
     for following, batch in store.after(number):
         found.replay(following, batch)

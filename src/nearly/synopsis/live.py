@@ -46,15 +46,20 @@ class Repartitioned:
 
 
 class LiveTree:
-    """A state that one thread at a time may change; queries read views of it."""
+    """A state that one thread at a time may change; queries read views of it.
 
-    def __init__(self, shape: Shape, state: State, archive: Archive, beta: float = BETA) -> None:
+    Trees of one synopsis share a lock, which is held over a whole batch: the archive is never seen in the middle of one.
+    """
+
+    def __init__(
+        self, shape: Shape, state: State, archive: Archive, beta: float = BETA, lock: threading.RLock | None = None
+    ) -> None:
         self.shape = shape
         self.beta = beta
         self.history: list[Repartitioned] = []
         self._state = state
         self._archive = archive
-        self._lock = threading.RLock()
+        self._lock = lock or threading.RLock()
         self._planning = threading.Lock()
         self._kept: list[Changes] | None = None
         self._applied = 0

@@ -34,6 +34,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.values)
 
+    @property
+    def content(self) -> Hashes:
+        """A hash of everything that two rows can differ in."""
+        return hash_columns([self.identity, *self.coordinates, self.values])
+
     def take(self, chosen: Mask | Integers) -> Rows:
         """Some of the rows, by mask or by place."""
         return Rows(self.coordinates[:, chosen], self.values[chosen], self.identity[chosen], self.ticket[chosen])

@@ -44,8 +44,9 @@ class Sample:
 
     @cached_property
     def _order(self) -> tuple[Integers, Hashes]:
-        order = np.argsort(self.rows.identity, kind="stable")
-        return order, self.rows.identity[order]
+        content = self.rows.content
+        order = np.argsort(content, kind="stable")
+        return order, content[order]
 
     def with_rows(self, rows: Rows, leaf: Integers) -> Sample:
         """The pool with the sampled ones of some new rows, within twice the target."""
@@ -55,18 +56,20 @@ class Sample:
         joined = concatenate([self.rows, rows.take(chosen)])
         return arranged(joined, np.concatenate([self.leaf, leaf[chosen]]), self.threshold, self.target, self.pooled).within()
 
-    def without(self, identity: Hashes) -> Sample:
-        """The pool after deletes: each removes one row of its identity, if there is one."""
+    def without(self, rows: Rows) -> Sample:
+        """The pool after deletes: each removes one row of its identity and values, if there is one. (An update leaves two rows of
+        one identity for a moment; the old one must go.)"""
         order, known = self._order
-        wanted, counts = np.unique(identity, return_counts=True)
-        first = np.searchsorted(known, wanted)
-        last = np.searchsorted(known, wanted, side="right")
-        hits = np.minimum(last - first, counts)
-        if not hits.any():
+        if not len(known):
             return self
-        gone = np.concatenate(
-            [order[start : start + number] for start, number in zip(first[hits > 0], hits[hits > 0], strict=True)]
-        )
+        content = rows.content
+        places = np.minimum(np.searchsorted(known, content), len(known) - 1)
+        wanted, counts = np.unique(content[known[places] == content], return_counts=True)
+        if not wanted.size:
+            return self
+        first = np.searchsorted(known, wanted)
+        hits = np.minimum(np.searchsorted(known, wanted, side="right") - first, counts)
+        gone = np.concatenate([order[start : start + number] for start, number in zip(first, hits, strict=True)])
         keep = np.ones(len(self), bool)
         keep[gone] = False
         return self.kept(keep)

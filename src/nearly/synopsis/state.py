@@ -71,7 +71,7 @@ class State:
     def delete(self, rows: Rows) -> None:
         leaf = self.frame.tree.leaf_of(rows.coordinates)
         self.leaves.delete(self.frame, rows, leaf)
-        self.sample = self.sample.without(rows.identity)
+        self.sample = self.sample.without(rows)
 
 
 def merged_shards(shards: list[State]) -> State:

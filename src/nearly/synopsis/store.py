@@ -3,7 +3,7 @@
     <directory>/synopsis.json           definition and the number of the snapshot; replacing this file is the commit
     <directory>/snapshot-<number>/      one file per tree
     <directory>/log/<number>.npz        one file per batch, whole or absent
-    <directory>/quarantine.jsonl        records that could not be used
+    <directory>/quarantine/<batch>      records that could not be used, one file per batch
 
 Law: a batch is acknowledged when its file is in place; opening again replays exactly the batches after the snapshot, in order, so
 none is lost and none is applied twice. Old log files stay: together with the table they are the archive.
@@ -32,7 +32,7 @@ from nearly.synopsis.state import State
 
 DESCRIPTION = "synopsis.json"
 LOG = "log"
-QUARANTINE = "quarantine.jsonl"
+QUARANTINE = "quarantine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,23 +121,17 @@ class Store:
             number += 1
             yield number, self.read(number)
 
-    def quarantine(self, records: list[dict[str, Any]]) -> None:
-        """Put aside what could not be used, one line each."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        with (self.directory / QUARANTINE).open("a", encoding="utf-8") as file:
-            for record in records:
-                file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+    def quarantine(self, records: list[dict[str, Any]], stream: str, number: int) -> None:
+        """Put aside what of a batch could not be used, one line each; the same batch again replaces its own."""
+        folder = self.directory / QUARANTINE
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps(record, ensure_ascii=False, default=str) for record in records]
+        write_durably(folder / f"{stream}-{number:012d}.jsonl", ("\n".join(lines) + "\n").encode())
 
     @property
     def quarantined(self) -> int:
         """How many records were put aside."""
-        path = self.directory / QUARANTINE
-        if not path.exists():
-            return 0
-        with path.open("rb") as file:
-            return sum(1 for _ in file)
+        return sum(path.read_bytes().count(b"\n") for path in (self.directory / QUARANTINE).glob("*.jsonl"))
 
     def _file(self, number: int) -> Path:
         return self.directory / LOG / f"{number:012d}.npz"

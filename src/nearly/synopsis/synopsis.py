@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,9 @@ import pyarrow as pa
 
 from nearly.algebra.moments import check_confidence
 from nearly.answer import Answer
-from nearly.errors import SchemaError, Unsupported
+from nearly.engine.catalog import check_name
+from nearly.engine.stream_follow import Following
+from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan.types import to_arrow
 from nearly.synopsis.aggregates import canonical
 from nearly.synopsis.answering import Estimate, answer
@@ -28,6 +32,7 @@ from nearly.synopsis.reading import missing_columns
 from nearly.synopsis.rows import MISSING, Hashes
 from nearly.synopsis.state import State
 from nearly.synopsis.store import Batch, Store
+from nearly.synopsis.stream.follow import Topics, follow, follow_kafka
 from nearly.synopsis.view import View
 
 logger = logging.getLogger(__name__)
@@ -36,19 +41,25 @@ BATCHES_PER_SNAPSHOT = 64
 MOST_DUPLICATES = 0.01
 """Share of sampled rows with equal values beyond which a delete without a key is refused."""
 
+Step = Change | Callable[[], Mapping[str, Any]]
+"""A change, or a question to be answered at its place among the changes."""
+
 
 class Synopsis:
     """Exact aggregates over a tree of ranges, with sampled leaves. Safe for use by several threads."""
 
     def __init__(
-        self, definition: Definition, states: Sequence[State], archive: Archive, store: Store | None, number: int = 0
+        self, definition: Definition, states: Sequence[State], archive: Archive, store: Store | None, number: int = 0, spark: Any = None
     ) -> None:
         self.definition = definition
         self.schema = definition.schema
-        self.trees = [LiveTree(shape, state, archive) for shape, state in zip(definition.shapes, states, strict=True)]
+        self._lock = threading.RLock()
+        pairs = zip(definition.shapes, states, strict=True)
+        self.trees = [LiveTree(shape, state, archive, lock=self._lock) for shape, state in pairs]
         self.auto_repartition = True
         self._store = store
-        self._lock = threading.RLock()
+        self._spark = spark
+        self._failed = False
         self._number = number
         self._streams: dict[str, int] = {}
         self._rng = np.random.default_rng([definition.schema.seed, 1])
@@ -113,45 +124,57 @@ class Synopsis:
     def insert(self, rows: Any, *, batch: tuple[str, int] | None = None) -> None:
         """Take new rows: an Arrow table, a pandas frame, a dict of columns or a list of dicts. A batch (stream, number) that was
         taken before is not taken again."""
-        self.apply(lambda: (self._change(True, self._table(rows)),), batch)
+        self.apply(lambda: [self.change(True, self.table(rows))], batch)
 
     def delete(self, rows: Any, *, batch: tuple[str, int] | None = None) -> None:
         """Remove rows, given with all their columns as they were inserted."""
-        self._refuse_ambiguous()
-        self.apply(lambda: (self._change(False, self._table(rows)),), batch)
+        self.apply(lambda: [self.change(False, self.table(rows))], batch)
 
     def update(self, old: Any, new: Any, *, batch: tuple[str, int] | None = None) -> None:
-        """Replace rows: a delete and an insert that take effect together."""
-        self._refuse_ambiguous()
-        self.apply(lambda: (self._change(False, self._table(old)), self._change(True, self._table(new))), batch)
+        """Replace rows: an insert and a delete that take effect together."""
+        self.apply(lambda: [self.change(True, self.table(new)), self.change(False, self.table(old))], batch)
 
-    def apply(self, make: Any, batch: tuple[str, int] | None = None, replies: Any = None) -> tuple[Mapping[str, Any], ...]:
-        """Apply the changes that `make()` gives as one batch, once; returns the answers given on the way.
+    def apply(self, make: Callable[[], Sequence[Step]], batch: tuple[str, int] | None = None) -> tuple[Mapping[str, Any], ...]:
+        """Apply the changes that `make()` gives as one batch, once, and answer the questions among them in order.
 
-        `replies` is a function that answers questions after the changes; a batch that was applied before gives its old answers.
+        Returns the answers; a batch that was applied before gives its old ones. Changes without questions are on disk before they
+        take effect. Answers depend on changes, so with questions the batch is written after; if that fails, nothing more is taken
+        until the synopsis is opened again.
         """
         with self._lock:
+            if self._failed:
+                raise EngineError(f"synopsis {self.name!r} could not write its log and is ahead of it; close the session and open it again")
             if batch is not None and self._streams.get(batch[0], -1) >= batch[1]:
                 return self._old_replies(batch)
             known = {domain.name: len(domain.texts) for domain in self.schema.domains}
-            changes = make()
+            steps = make()
+            changes = tuple(step for step in steps if isinstance(step, Change))
             texts = {domain.name: domain.texts[known[domain.name] :] for domain in self.schema.domains}
-            stream, number = batch or (None, None)
-            given: tuple[Mapping[str, Any], ...] = ()
-            if replies is None:
-                self._log(Batch(changes, stream, number, texts))
-                self._take(changes)
-            else:
-                self._take(changes)
-                given = tuple(replies())
-                self._log(Batch(changes, stream, number, texts, given))
+            record = Batch(changes, *(batch or (None, None)), texts=texts)
+            replies = self._commit(record, steps)
             self._number += 1
             if batch is not None:
                 self._streams[batch[0]] = batch[1]
             if self._store is not None and self._number % BATCHES_PER_SNAPSHOT == 0:
                 self.save()
         self._look_after()
-        return given
+        return replies
+
+    def _commit(self, record: Batch, steps: Sequence[Step]) -> tuple[Mapping[str, Any], ...]:
+        if len(record.changes) == len(steps):
+            self._log(record)
+            self._take(record.changes)
+            return ()
+        replies = []
+        for step in steps:
+            if isinstance(step, Change):
+                self._take((step,))
+            else:
+                replies.append(step())
+        self._failed = True
+        self._log(replace(record, replies=tuple(replies)))
+        self._failed = False
+        return tuple(replies)
 
     def _log(self, batch: Batch) -> None:
         if self._store is not None:
@@ -184,7 +207,8 @@ class Synopsis:
                 return found.replies
         return ()
 
-    def _table(self, rows: Any) -> pa.Table:
+    def table(self, rows: Any) -> pa.Table:
+        """Rows in any form with the columns and types of this synopsis."""
         table = as_table(rows)
         if missing := missing_columns(self.schema, table.column_names):
             raise SchemaError(
@@ -201,9 +225,12 @@ class Synopsis:
                 raise SchemaError(f"column {name!r} must be {kinds[name]}: {trouble}") from trouble
         return pa.table(columns)
 
-    def _change(self, insert: bool, table: pa.Table) -> Change:
+    def change(self, insert: bool, table: pa.Table) -> Change:
+        """Rows of a table as a change; new texts get their numbers."""
         if insert:
             self.schema.learn(table)
+        else:
+            self._refuse_ambiguous()
         words: Hashes | None = None
         if insert and not self.schema.key:
             words = self._rng.integers(0, 2**63, table.num_rows, dtype=np.uint64)
@@ -218,9 +245,31 @@ class Synopsis:
         repeated = 1.0 - len(np.unique(identity)) / len(identity)
         if repeated > MOST_DUPLICATES:
             raise SchemaError(
-                f"synopsis {self.name!r} has no key, and {repeated:.0%} of its sampled rows equal others, so a delete cannot tell which "
-                f"row is meant; build it with key=[...]"
+                f"synopsis {self.name!r} has no key, and {repeated:.0%} of its sampled rows equal others, so a delete cannot tell "
+                f"which row is meant; build it with key=[...]"
             )
+
+    # --- streams -----------------------------------------------------------------------------------------------------
+
+    def follow(
+        self, stream: Any, *, name: str = "stream", op: str | None = "op", checkpoint: Path | None = None, every: str = "0 seconds"
+    ) -> Following:
+        """Take the rows of a Spark streaming DataFrame (files, rate, Kafka, ...), each batch once, also across restarts.
+
+        The column `op` says insert, delete or update; updates carry the former values in columns `old_<name>`. Without that column all
+        rows are inserts. Rows that cannot be used are put into quarantine.
+        """
+        return follow(self, stream, check_name(name), op, checkpoint, every)
+
+    def follow_kafka(
+        self, servers: str, *, topics: Topics | None = None, name: str = "kafka", checkpoint: Path | None = None,
+        every: str = "0 seconds", settings: Mapping[str, str] | None = None,
+    ) -> Following:  # fmt: skip
+        """Take JSON records from the topics insert and delete, and answer those of the topic execute on the topic reply, in order of
+        their times."""
+        if self._spark is None:
+            raise Unsupported("this synopsis has no Spark session; open it with db.synopsis(name)")
+        return follow_kafka(self, self._spark, servers, topics or Topics(), check_name(name), checkpoint, every, settings or {})
 
     # --- looking after -----------------------------------------------------------------------------------------------
 
