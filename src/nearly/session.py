@@ -19,6 +19,7 @@ from nearly.engine.sources import register_source
 from nearly.errors import EngineError, SchemaError
 from nearly.progress_bar import ProgressBar
 from nearly.synopsis.catalogue import Synopses, options_from
+from nearly.synopsis.routing import Route, route
 from nearly.synopsis.synopsis import Synopsis
 
 DEFAULT_PATH = ".nearly"
@@ -144,11 +145,13 @@ class Session:
         """Forget a synopsis and remove its files; the table stays."""
         self._open_synopses.drop(name)
 
-    def sql(self, text: str, *, confidence: float = 0.95, seed: int = 0, kernel: str | None = None) -> Query:
-        """A lazy query; nothing runs before it is asked for an answer. `kernel` forces `native` or `spark`."""
+    def sql(
+        self, text: str, *, confidence: float = 0.95, seed: int = 0, kernel: str | None = None, using: str | None = None
+    ) -> Query:
+        """A lazy query; nothing runs before it is asked for an answer. `kernel` forces `native` or `spark`, `using` a synopsis."""
         if not 0 < confidence < 1:
             raise SchemaError(f"confidence={confidence} must lie between 0 and 1")
-        return Query(self._open, text, confidence, seed, kernel)
+        return Query(self._open, text, confidence, seed, kernel, self._synopses, using)
 
     @property
     def _open_synopses(self) -> Synopses:
@@ -168,7 +171,11 @@ class Session:
 class Query:
     """A question and its answers."""
 
-    def __init__(self, engine: Engine, text: str, confidence: float, seed: int, kernel: str | None) -> None:
+    def __init__(
+        self, engine: Engine, text: str, confidence: float, seed: int, kernel: str | None, synopses: Synopses, using: str | None = None
+    ) -> None:
+        self._synopses = synopses
+        self._using = using
         self._engine = engine
         self._text = text
         self._confidence = confidence
@@ -181,12 +188,29 @@ class Query:
         result = self._engine.run(self._ready)
         return Answer.exactly(result.table, result.source, self._confidence, dict(result.stats))
 
+    def run(self, *, error: float | None = None) -> Answer:
+        """The first answer whose relative error is at most `error`: that of a synopsis when it suffices, else the exact one."""
+        routed = self._route().answer
+        if routed is not None and (self._using is not None or error is None or routed.error <= error):
+            return routed
+        return self.exact()
+
     def explain(self) -> str:
-        """The plan, what runs where, which kernel, and why."""
-        return self._engine.explain(self._ready)
+        """The plan, what runs where, which kernel, which synopsis answers, and why."""
+        return "\n".join([self._engine.explain(self._ready), *self._route().reasons])
 
     def __iter__(self) -> Iterator[Answer]:
-        yield self.exact()
+        routed = self._route().answer
+        if routed is not None:
+            yield routed
+        if routed is None or not (routed.exact or self._using is not None):
+            yield self.exact()
+
+    def _route(self) -> Route:
+        """What the synopses say to this query."""
+        prepared = self._ready
+        table = self._engine.catalog.table(next(iter(prepared.tables))) if len(prepared.tables) == 1 else None
+        return route(self._synopses, prepared.query, table, self._confidence, self._using)
 
     @property
     def _ready(self) -> Prepared:

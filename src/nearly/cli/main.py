@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
+from nearly.cli import synopsis
 from nearly.errors import NearlyError
 
 
@@ -16,7 +17,7 @@ class Command(Protocol):
     def add(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None: ...
 
 
-COMMANDS: tuple[Command, ...] = ()
+COMMANDS: tuple[Command, ...] = (synopsis,)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,6 +1,6 @@
 """Columns as coordinates: every value a predicate column can have becomes a float64, in the column's own order.
 
-Numbers are themselves, dates count days, timestamps microseconds, booleans are 0 and 1, text is the number of its entry in a
+Numbers are themselves (decimals in units of their last digit), dates count days, timestamps microseconds, booleans are 0 and 1, text is the number of its entry in a
 dictionary (so text has equality but no order). Null lies below everything, NaN above. Whole numbers beyond 2^53 would fall together
 and are refused.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from nearly.plan.types import DataType
 from nearly.synopsis.rows import LOWEST, MISSING, Floats
 
 LARGEST_WHOLE = 2.0**53
+MOST_DIGITS = 18
 MOST_TEXTS = 100_000
 NOWHERE = (np.inf, -np.inf)
 """A range that holds nothing."""
@@ -75,7 +76,7 @@ class Domain:
         if self.kind == "text":
             codes = pc.index_in(column, value_set=pa.array(self.texts, pa.string()))
             return as_floats(codes)
-        found = as_floats(column)
+        found = unscaled(column) if isinstance(self.type, types.Decimal) else as_floats(column)
         if self.kind == "number":
             _refuse_unrepresentable(self.name, found, column.null_count)
         if self.type in types.FRACTIONS:
@@ -106,8 +107,10 @@ class Domain:
                 return _moment(value, days=self.kind == "date")
             if isinstance(value, str) or (self.kind == "number" and isinstance(value, dt.date)):
                 raise TypeError
+            if isinstance(self.type, types.Decimal):
+                return float((value if isinstance(value, Decimal) else Decimal(repr(value))).scaleb(self.type.scale))
             return float(value)
-        except (TypeError, ValueError, OverflowError) as trouble:
+        except (TypeError, ValueError, OverflowError, InvalidOperation) as trouble:
             raise SchemaError(f"column {self.name!r} is {self.type}; {value!r} is no value of it") from trouble
 
     def span(self, low: Any, high: Any) -> tuple[float, float]:
@@ -135,7 +138,7 @@ class Domain:
         if self.type in types.INTEGERS and np.isfinite(coordinate):
             return int(coordinate)
         if isinstance(self.type, types.Decimal) and np.isfinite(coordinate):
-            return Decimal(repr(coordinate)).quantize(Decimal(1).scaleb(-self.type.scale))
+            return Decimal(int(coordinate)).scaleb(-self.type.scale)
         return coordinate
 
 
@@ -166,10 +169,23 @@ def as_mask(array: pa.Array | pa.ChunkedArray) -> Any:
     return np.asarray(pc.fill_null(array, False)).astype(bool)
 
 
+def unscaled(column: pa.Array | pa.ChunkedArray) -> Floats:
+    """A decimal column in units of its last digit, exactly, with nulls at `MISSING`; its values must fit in 64 bits."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if column.type.precision > MOST_DIGITS:
+        raise Unsupported(f"a synopsis reads decimals of at most {MOST_DIGITS} digits, not {column.type}; cast the column")
+    words = np.frombuffer(column.cast(pa.decimal128(column.type.precision, column.type.scale)).buffers()[1], np.int64)
+    found = words[2 * column.offset : 2 * (column.offset + len(column)) : 2].astype(np.float64)
+    return np.where(np.asarray(column.is_null()), MISSING, found) if column.null_count else found
+
+
 def as_floats(column: pa.Array | pa.ChunkedArray) -> Floats:
     """A column as float64 with nulls at `MISSING`; dates as days, times as microseconds."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
+    if pa.types.is_decimal(column.type) and column.type.precision <= MOST_DIGITS:
+        return unscaled(column) / 10.0**column.type.scale
     if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
     elif pa.types.is_timestamp(column.type):
