@@ -1,4 +1,4 @@
-"""Synopses: accuracy against sampling, certain bounds, latency, build and update speed, and waiting while a tree is planned again."""
+"""Synopses: accuracy against sampling, certain bounds, latency, speed of building and updates, waiting while a tree is replanned."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def _accuracy(data: DataSet, queries: int) -> list[Record]:
     return rows
 
 
-def summarize(rows: Sequence[Record], several: Sequence[Record], changes: Sequence[Record], times: Record, pause_ms: float) -> Record:
+def summarize(
+    rows: Sequence[Record], several: Sequence[Record], changes: Sequence[Record], times: Record, pause_ms: float
+) -> Record:
     """The figures of the issue: errors are fractions; the worst of data sets and aggregates at equal tuples per query."""
     equal = [each for each in rows if each["variant"] == "ESS"]
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -35,7 +36,7 @@ def build(rows: Rows, shape: Shape, seed: int = 0) -> State:
 
 
 def storages(rows: int) -> dict[str, int]:
-    """Sampled rows of each variant: as many tuples per query as the baselines (two leaves are cut), or multiples of their storage."""
+    """Sampled rows of each variant: as many tuples per query as the baselines (two leaves are cut), or so often their storage."""
     budget = round(RATE * rows)
     return {"ESS": budget * LEAVES // 2, "BSS1x": budget, "BSS2x": 2 * budget, "BSS10x": 10 * budget}
 
@@ -99,8 +100,8 @@ def stratified(data: DataSet, ranges: Floats) -> dict[str, Floats]:
     rng = np.random.default_rng(6)
     size = round(RATE * len(data.values)) // LEAVES
     edges = np.linspace(0, len(data.values), LEAVES + 1).astype(int)
-    chosen = np.concatenate([np.sort(rng.choice(np.arange(low, high), size, replace=False)) for low, high in
-                             zip(edges[:-1], edges[1:], strict=True)])  # fmt: skip
+    strata = [np.sort(rng.choice(np.arange(low, high), size, replace=False)) for low, high in itertools.pairwise(edges)]
+    chosen = np.concatenate(strata)
     weights = np.repeat(np.diff(edges) / size, size)
     return _weighted(data.column[chosen], data.values[chosen], weights, ranges)
 
@@ -113,7 +114,7 @@ def _weighted(column: Floats, values: Floats, weights: Floats, ranges: Floats) -
 
 
 def challenging(data: DataSet, queries: int) -> Record:
-    """The seed's other question on the adversarial data: intervals of optimised and equal-depth leaves in the noisy part."""
+    """The other question on the adversarial data: intervals of optimised and of equal-depth leaves in the noisy part."""
     ranges = data.queries(queries, seed=12, low=0.875)
     truth = data.truth(ranges)["sum"]
     target = storages(len(data.values))["ESS"]
@@ -122,5 +123,6 @@ def challenging(data: DataSet, queries: int) -> Record:
         view = View(build(data.rows(0), Shape((0,), LEAVES, target, method)))
         found = np.array([_ask(view, "sum", low, high) for low, high in ranges.tolist()])
         widths[method] = float(np.median((found[:, 2] - found[:, 1]) / 2 / np.abs(truth)))
-    return {"data": data.name, "optimised interval %": 100 * widths["sampled"], "equal-depth interval %": 100 * widths["equal_depth"],
+    return {"data": data.name, "optimised interval %": 100 * widths["sampled"],
+            "equal-depth interval %": 100 * widths["equal_depth"],
             "ratio": widths["equal_depth"] / widths["sampled"]}  # fmt: skip

@@ -77,7 +77,8 @@ def _compare(rows: Rows, mine: View, other: UniformOverTree, dimensions: int, qu
     return {
         "columns": dimensions, "leaves": mine.frame.tree.leaves, "queries": len(errors), "median error %": 100 * float(error[0]),
         "KD-US error %": 100 * float(error[1]), "interval %": 100 * float(width[0]), "KD-US interval %": 100 * float(width[1]),
-        "processed %": 100 * float(np.mean(processed)), "KD-US processed %": 100 * RATE, "stored %": 100 * len(mine.sample) / len(rows),
+        "processed %": 100 * float(np.mean(processed)), "KD-US processed %": 100 * RATE,
+        "stored %": 100 * len(mine.sample) / len(rows),
         "coverage": covered / len(errors), "hard failures": float(broken),
     }  # fmt: skip
 

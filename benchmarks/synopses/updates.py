@@ -98,7 +98,8 @@ def _judged(name: str, live: Follower, fixed: Follower, rows: Rows, ranges: Floa
     return {
         "changes": name, "median error %": 100 * errors["re-partitioned"], "never re-partitioned %": 100 * errors["never"],
         "fresh %": 100 * errors["fresh"], "over fresh": errors["re-partitioned"] / errors["fresh"],
-        "re-partitionings": len(live.tree.history), "longest block ms": 1e3 * max((each.pause for each in live.tree.history), default=0.0),
+        "re-partitionings": len(live.tree.history),
+        "longest block ms": 1e3 * max((each.pause for each in live.tree.history), default=0.0),
         "rows/s": live.rows / live.seconds, "exact": bool(abs(whole.value - sums[-1]) < 1e-6 * abs(sums[-1])),
     }  # fmt: skip
 

@@ -172,7 +172,14 @@ class Query:
     """A question and its answers."""
 
     def __init__(
-        self, engine: Engine, text: str, confidence: float, seed: int, kernel: str | None, synopses: Synopses, using: str | None = None
+        self,
+        engine: Engine,
+        text: str,
+        confidence: float,
+        seed: int,
+        kernel: str | None,
+        synopses: Synopses,
+        using: str | None = None,
     ) -> None:
         self._synopses = synopses
         self._using = using

@@ -149,7 +149,13 @@ def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     """A follower is killed at random moments; every batch it acknowledged is there, and each exactly once."""
     stored(tmp_path / "s").store.close()
     done = subprocess.run(
-        [sys.executable, "-c", KILLER, str(tmp_path / "s")], env=environment(), capture_output=True, text=True, cwd=ROOT, timeout=240, check=False
+        [sys.executable, "-c", KILLER, str(tmp_path / "s")],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=240,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) > 40

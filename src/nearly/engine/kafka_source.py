@@ -37,7 +37,7 @@ class KafkaSource(DataSource):
     def schema(self) -> str:
         return SCHEMA
 
-    def streamReader(self, schema: Any) -> KafkaReader:  # noqa: N802  (the name is PySpark's)
+    def streamReader(self, schema: Any) -> KafkaReader:  # noqa: ARG002, N802  (name and arguments are PySpark's)
         return KafkaReader(dict(self.options))
 
 
@@ -63,7 +63,7 @@ class KafkaReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {place: low for place, (low, _) in self._watermarks().items()}
 
-    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: ARG002, N802
         return {place: high for place, (_, high) in self._watermarks().items()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[KafkaRange]:
@@ -79,7 +79,8 @@ class KafkaReader(DataSourceStreamReader):
         """The records of a range. Offsets may have gaps (compaction, transactions); the end of the partition ends it too."""
         from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415  (an optional dependency, needed here only)
 
-        assert isinstance(partition, KafkaRange)
+        if not isinstance(partition, KafkaRange):
+            raise EngineError(f"a Kafka reader cannot read {partition!r}")
         consumer = Consumer(self._client() | {"enable.partition.eof": True})
         try:
             consumer.assign([TopicPartition(partition.topic, partition.partition, partition.start)])
@@ -101,18 +102,22 @@ class KafkaReader(DataSourceStreamReader):
 
         consumer = Consumer(self._client())
         try:
-            found = {}
-            for topic in self._topics:
-                metadata = consumer.list_topics(topic, timeout=SECONDS).topics[topic]
-                if metadata.error is not None:
-                    raise EngineError(f"Kafka topic {topic!r}: {metadata.error}")
-                for partition in metadata.partitions:
-                    found[f"{topic}:{partition}"] = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=SECONDS)
-            return found
+            return {
+                f"{topic}:{partition}": consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=SECONDS)
+                for topic in self._topics
+                for partition in _partitions(consumer, topic)
+            }
         except KafkaException as trouble:
             raise EngineError(f"Kafka at {self._servers} cannot be reached: {trouble}") from trouble
         finally:
             consumer.close()
+
+
+def _partitions(consumer: Any, topic: str) -> list[int]:
+    metadata = consumer.list_topics(topic, timeout=SECONDS).topics[topic]
+    if metadata.error is not None:
+        raise EngineError(f"Kafka topic {topic!r}: {metadata.error}")
+    return list(metadata.partitions)
 
 
 def _records(consumer: Any, wanted: KafkaRange) -> Iterator[pa.RecordBatch]:
@@ -139,8 +144,10 @@ def _records(consumer: Any, wanted: KafkaRange) -> Iterator[pa.RecordBatch]:
 
 def _as_arrow(messages: Sequence[Any]) -> pa.RecordBatch:
     lines = [(m.topic(), m.partition(), m.offset(), m.timestamp()[1], m.key(), m.value()) for m in messages]
-    return pa.RecordBatch.from_arrays([pa.array(column, field.type) for column, field in zip(zip(*lines, strict=True), _ARROW, strict=True)],
-                                      schema=_ARROW)  # fmt: skip
+    columns = zip(*lines, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)], schema=_ARROW
+    )
 
 
 def send(servers: str, topic: str, messages: Sequence[tuple[bytes, bytes]], settings: Mapping[str, Any] | None = None) -> None:

@@ -16,12 +16,13 @@ from nearly.engine.exact import Engine
 from nearly.engine.layouts import Table
 from nearly.engine.shares import block_share, file_runs, row_range
 from nearly.engine.worker import Settings, native
-from nearly.errors import EngineError
+from nearly.errors import EngineError, NearlyError, SchemaError, Unsupported
 
 BATCH_ROWS = 131_072
 TASKS_PER_CORE = 1
 MOST_ROWS_PER_TASK = 64_000_000
-_SCHEMA = "payload binary"
+_SCHEMA = "trouble string, payload binary"
+_TROUBLES: dict[str, type[NearlyError]] = {each.__name__: each for each in (SchemaError, Unsupported, EngineError)}
 
 
 class RowTask(Protocol):
@@ -52,11 +53,14 @@ class _Scan:
         self._settings = settings
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for numbers in batches:
-            for number in numbers.column(0).to_pylist():
-                for run in self._shares[number]:
-                    self._stream(run)
-        yield pa.RecordBatch.from_arrays([pa.array([self._task.finish()], pa.binary())], names=["payload"])
+        try:
+            for numbers in batches:
+                for number in numbers.column(0).to_pylist():
+                    for run in self._shares[number]:
+                        self._stream(run)
+            yield _row(None, self._task.finish())
+        except NearlyError as trouble:
+            yield _row(type(trouble).__name__, str(trouble).encode())
 
     def _stream(self, run: _Run) -> None:
         engine = native()
@@ -71,6 +75,13 @@ class _Scan:
             cursor.close()
 
 
+def _row(trouble: str | None, payload: bytes) -> pa.RecordBatch:
+    """An error that the task raises on purpose travels as data, so that Spark does not retry it."""
+    return pa.RecordBatch.from_arrays(
+        [pa.array([trouble], pa.string()), pa.array([payload], pa.binary())], names=["trouble", "payload"]
+    )
+
+
 def scan_rows(engine: Engine, table: Table, columns: Sequence[str], task: RowTask) -> list[bytes]:
     """Every task's finding, after all rows of the table were seen once."""
     table.base.verify()
@@ -83,6 +94,9 @@ def scan_rows(engine: Engine, table: Table, columns: Sequence[str], task: RowTas
         rows = engine.cluster.spark.range(0, count, 1, count).mapInArrow(scan, _SCHEMA).toArrow()
     except PySparkException as trouble:
         raise EngineError(f"a pass over table {table.name!r} failed: {trouble}") from trouble
+    for row in rows.to_pylist():
+        if row["trouble"] is not None:
+            raise _TROUBLES.get(row["trouble"], EngineError)(row["payload"].decode())
     return [payload.as_py() for payload in rows["payload"]]
 
 

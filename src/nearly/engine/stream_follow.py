@@ -1,6 +1,6 @@
 """Following a Spark stream: every micro-batch is handed to a function as an Arrow table with its number.
 
-`foreachBatch` may hand over a batch again after a crash; its number and the checkpoint's name tell the function that it has seen it.
+`foreachBatch` may hand over a batch again after a crash; its number and the stream's name tell the function that it has seen it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class Following:
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end of the stream; whether it ended."""
         try:
-            return bool(self._query.awaitTermination(seconds)) if seconds is not None else bool(self._query.awaitTermination() or True)
+            return (
+                bool(self._query.awaitTermination(seconds)) if seconds is not None else bool(self._query.awaitTermination() or True)
+            )
         except PySparkException as trouble:
             raise EngineError(f"following the stream failed: {trouble}") from trouble
 

@@ -136,7 +136,7 @@ def _hard(view: View, name: str, frontier: Frontier, covered: Floats, pieces: Se
 
 
 def _extreme(view: View, name: str, box: Box, frontier: Frontier) -> Estimate:
-    """MIN or MAX: covered nodes and matching sampled rows exist for sure; a partial leaf may hold anything up to its own extreme."""
+    """MIN or MAX: covered nodes and matching sampled rows exist for sure; a partial leaf may hold anything up to its extreme."""
     sign = 1.0 if name == "max" else -1.0
     tops, leaf_tops = (view.node_top, view.top) if name == "max" else (-view.node_bottom, -view.bottom)
     attained = _largest(tops[frontier.covered][view.node_exact[frontier.covered]])

@@ -36,8 +36,8 @@ def single(name: str, estimate: Estimate, confidence: float, source: str) -> Ans
         return Answer(value, value, value, value, value, 1.0, True, confidence, 0.0, source, stats)
     error = relative_error(estimate)
     return Answer(
-        value, table(estimate.low), table(estimate.high), table(estimate.hard_low), table(estimate.hard_high), 1.0, False, confidence,
-        error, source, stats,
+        value, table(estimate.low), table(estimate.high), table(estimate.hard_low), table(estimate.hard_high), 1.0, False,
+        confidence, error, source, stats,
     )  # fmt: skip
 
 

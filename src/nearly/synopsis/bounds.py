@@ -66,7 +66,7 @@ def average_bounds(total: float, count: float, pieces: Sequence[Piece]) -> Bound
 
 
 def variance_bounds(low: float, high: float, samples: bool) -> Bounds:
-    """Bounds of the variance of at least two values in [low, high]: at most a quarter of the squared range, twice that for samples."""
+    """Bounds of the variance of at least two values in [low, high]: at most a quarter of the squared range, or half for samples."""
     return 0.0, (high - low) ** 2 / (2.0 if samples else 4.0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ class Options:
     pooled: bool = False
     seed: int = 0
     goal: float = 1.0
-    budget: Budget = Budget()
+    budget: Budget = field(default_factory=Budget)
 
     def __post_init__(self) -> None:
         for name in ("sample", "per_query", "goal"):

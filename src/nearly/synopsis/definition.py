@@ -58,7 +58,7 @@ def partial_leaves(leaves: int, split: int) -> float:
     if split <= 1:
         return min(2.0, float(leaves))
     side = leaves ** (1.0 / split)
-    return leaves - max(0.0, side - 2.0) ** split
+    return float(leaves - max(0.0, side - 2.0) ** split)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Columns as coordinates: every value a predicate column can have becomes a float64, in the column's own order.
 
-Numbers are themselves (decimals in units of their last digit), dates count days, timestamps microseconds, booleans are 0 and 1, text is the number of its entry in a
-dictionary (so text has equality but no order). Null lies below everything, NaN above. Whole numbers beyond 2^53 would fall together
-and are refused.
+Numbers are themselves (decimals in units of their last digit), dates count days, timestamps microseconds, booleans are 0 and 1, and
+text is the number of its entry in a dictionary (so it has equality but no order). Null lies below everything, NaN above. Whole
+numbers beyond 2^53 would fall together and are refused.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Domain:
                 self.texts.append(text)
         if len(self.texts) > MOST_TEXTS:
             raise Unsupported(
-                f"column {self.name!r} has more than {MOST_TEXTS:,} different texts; a synopsis keeps them all, so use a coarser column"
+                f"column {self.name!r} has more than {MOST_TEXTS:,} different texts, which a synopsis would keep; use a coarser column"
             )
 
     def coordinates(self, column: pa.Array | pa.ChunkedArray) -> Floats:
@@ -105,11 +105,9 @@ class Domain:
         try:
             if self.kind in ("date", "timestamp"):
                 return _moment(value, days=self.kind == "date")
-            if isinstance(value, str) or (self.kind == "number" and isinstance(value, dt.date)):
-                raise TypeError
-            if isinstance(self.type, types.Decimal):
+            if isinstance(self.type, types.Decimal) and not isinstance(value, str):
                 return float((value if isinstance(value, Decimal) else Decimal(repr(value))).scaleb(self.type.scale))
-            return float(value)
+            return float("no number" if isinstance(value, str) else value)
         except (TypeError, ValueError, OverflowError, InvalidOperation) as trouble:
             raise SchemaError(f"column {self.name!r} is {self.type}; {value!r} is no value of it") from trouble
 
@@ -153,7 +151,7 @@ def _moment(value: Any, days: bool) -> float:
     if value.tzinfo is None:
         value = value.replace(tzinfo=dt.UTC)
     since = value - _EPOCH
-    return since / dt.timedelta(days=1) if days else since / dt.timedelta(microseconds=1)
+    return float(since / dt.timedelta(days=1) if days else since / dt.timedelta(microseconds=1))
 
 
 def _refuse_unrepresentable(name: str, found: Floats, nulls: int) -> None:
@@ -176,7 +174,7 @@ def unscaled(column: pa.Array | pa.ChunkedArray) -> Floats:
     if column.type.precision > MOST_DIGITS:
         raise Unsupported(f"a synopsis reads decimals of at most {MOST_DIGITS} digits, not {column.type}; cast the column")
     words = np.frombuffer(column.cast(pa.decimal128(column.type.precision, column.type.scale)).buffers()[1], np.int64)
-    found = words[2 * column.offset : 2 * (column.offset + len(column)) : 2].astype(np.float64)
+    found: Floats = words[2 * column.offset : 2 * (column.offset + len(column)) : 2].astype(np.float64)
     return np.where(np.asarray(column.is_null()), MISSING, found) if column.null_count else found
 
 
@@ -185,7 +183,8 @@ def as_floats(column: pa.Array | pa.ChunkedArray) -> Floats:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_decimal(column.type) and column.type.precision <= MOST_DIGITS:
-        return unscaled(column) / 10.0**column.type.scale
+        scaled: Floats = unscaled(column) / 10.0**column.type.scale
+        return scaled
     if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
     elif pa.types.is_timestamp(column.type):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +45,7 @@ def _variances(tree: Tree, rows: Rows, weight: Floats, root: float) -> Floats:
     order = np.argsort(leaf, kind="stable")
     starts = np.searchsorted(leaf[order], np.arange(tree.leaves + 1))
     total = max(float(weight.sum()), 1.0)
-    found = [measure.worst(order[begin:end], tree.split_dimensions) for begin, end in zip(starts[:-1], starts[1:], strict=True)]
+    found = [measure.worst(order[begin:end], tree.split_dimensions) for begin, end in itertools.pairwise(starts)]
     return np.array(found) / total**2
 
 

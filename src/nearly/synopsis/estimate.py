@@ -10,9 +10,9 @@ the regression of y on z in the sample: a weighted sum of y whose weights do not
 with s^2 the residual variance on n - 1 - len(z) degrees of freedom (Sarndal, Swensson and Wretman, Model Assisted Survey Sampling,
 ch. 6); without z it is the estimator of PASS, section 2.3.3. The bias is of order 1/n; leaves with few samples use no z.
 
-When hardly any sampled row matches, or hardly any fails to, the sample's variance is near zero by accident. What a binomial with two
-more trials, one of them a success, has more of it is then added (Agresti and Coull 1998), and one more row as the leaf has them on
-average counts among the residuals.
+When hardly any sampled row matches, or hardly any fails to, the sample's variance is near zero by accident. What a binomial with
+two more trials, one of them a success, has more of it is then added (Agresti and Coull 1998), and one more row as the leaf has them
+on average counts among the residuals.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ class Largest:
     @property
     def exact(self) -> Mask:
         """Where `top` is the maximum itself."""
-        return (self.kept[:, 0] > -np.inf) | (self.floor == -np.inf)
+        found: Mask = (self.kept[:, 0] > -np.inf) | (self.floor == -np.inf)
+        return found
 
     @property
     def bound(self) -> Floats:
@@ -88,8 +89,8 @@ class Largest:
 def _shortlist(leaf: Integers, values: Floats, leaves: int) -> tuple[Integers, Floats]:
     """Fewer values with the same largest ones in each leaf.
 
-    Dealt out to KEPT hands, the smallest of the hands' best is reached by at least KEPT values: what lies below it cannot be kept, and
-    of what equals it KEPT copies suffice.
+    Dealt out to KEPT hands, the smallest of the hands' best is reached by at least KEPT values: what lies below it cannot be kept,
+    and of what equals it KEPT copies suffice.
     """
     best = np.full(leaves * KEPT, -np.inf)
     np.maximum.at(best, leaf * KEPT + np.arange(len(leaf)) % KEPT, values)

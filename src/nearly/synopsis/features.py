@@ -119,7 +119,9 @@ class Features:
         gap = np.concatenate([statistics[:, [SUM]], statistics[:, FIXED:]], axis=1) / rows[:, None] - self._means
         pull = (self._inverse @ gap[:, :, None])[:, :, 0]
         self._lift = 1.0 + size * (pull * gap).sum(axis=1)
-        return statistics[leaf, ROWS] * (1.0 / size[leaf] + (centred * pull[leaf].T).sum(axis=0))
+        shares = 1.0 / size[leaf] + (centred * pull[leaf].T).sum(axis=0)
+        weights: Floats = statistics[leaf, ROWS] * shares
+        return weights
 
     def _stratum(self, statistics: Floats, sampled: Floats, centre: float, extremes: tuple[Floats, Floats]) -> Stratum:
         rows, size = statistics[:, ROWS], self.sizes

@@ -2,8 +2,8 @@
 
 A new tree is built beside the old one from the archive as it was at some change; changes that come meanwhile go to the old tree and
 are kept aside. When the new tree is ready it takes the kept changes, all but the last few without holding anybody up, and replaces
-the old one in one short blocking step (JanusAQP, section 3.4.3, with the order of the last two steps exchanged: the old tree goes on
-answering until the new one has caught up).
+the old one in one short blocking step (JanusAQP, section 3.4.3, with the last two steps exchanged: the old tree goes on answering
+until the new one has caught up).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nearly.synopsis.building import Draft, Shape, draft_for
 from nearly.synopsis.changes import Changes, apply, size
 from nearly.synopsis.drift import BETA, Proposal, leaf_variances, propose, propose_around, verdict, weights
 from nearly.synopsis.extremes import Largest
-from nearly.synopsis.rows import Integers, concatenate
+from nearly.synopsis.rows import Floats, Integers, concatenate
 from nearly.synopsis.sample import arranged
 from nearly.synopsis.state import Leaves, State
 from nearly.synopsis.statistics import Hull, frame_for
@@ -192,7 +192,7 @@ def spliced(old: State, fresh: State, view: View, proposal: Proposal) -> State:
     was = view.frame.tree.leaves_below(proposal.node)
     now = slice(was.start, was.start + fresh.frame.tree.leaves - (view.frame.tree.leaves - (was.stop - was.start)))
 
-    def join(before: np.ndarray, after: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def join(before: Floats, after: Floats) -> Floats:
         return np.concatenate([before[: was.start], after[now], before[was.stop :]])
 
     frame = replace(fresh.frame, origin=join(old.frame.origin, fresh.frame.origin),

@@ -125,7 +125,8 @@ def pack_state(state: State) -> Arrays:
     tree, frame = state.frame.tree, state.frame
     packed = pack_leaves(state.leaves) | pack_sample(state.sample)
     packed |= {
-        "tree_dimension": tree.dimension, "tree_cut": tree.cut, "tree_right": tree.right, "tree_dimensions": np.array(tree.dimensions),
+        "tree_dimension": tree.dimension, "tree_cut": tree.cut, "tree_right": tree.right,
+        "tree_dimensions": np.array(tree.dimensions),
         "centre": np.array(frame.centre), "origin": frame.origin, "span": frame.span, "built_variance": state.built_variance,
     }  # fmt: skip
     if state.catch_up is not None:

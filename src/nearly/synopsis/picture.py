@@ -8,6 +8,7 @@ import numpy as np
 
 from nearly.synopsis.domain import Domain
 from nearly.synopsis.drift import leaf_variances
+from nearly.synopsis.rows import Floats
 from nearly.synopsis.statistics import ROWS
 from nearly.synopsis.view import View
 
@@ -47,7 +48,7 @@ def picture(view: View, domains: Sequence[Domain], most: int = 64) -> str:
     return "\n".join(lines)
 
 
-def _cell(low: np.ndarray, high: np.ndarray, domains: Sequence[Domain], split: Sequence[int]) -> str:  # type: ignore[type-arg]
+def _cell(low: Floats, high: Floats, domains: Sequence[Domain], split: Sequence[int]) -> str:
     """The cell as conditions on the split columns."""
     parts = []
     for dimension in split:

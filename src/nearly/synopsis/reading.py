@@ -51,7 +51,7 @@ class Schema:
         return self._places[name.lower()]
 
     def rows(self, table: pa.Table | pa.RecordBatch, tickets: Hashes | None = None) -> Rows:
-        """The rows of a table. `tickets` are random words for tables without a key, and stand for the identity until `identified`."""
+        """The rows of a table. `tickets` are random words for tables without a key, and their identity until `identified`."""
         values = measured(self.measure, table.column(self.measure))
         lines = [domain.coordinates(table.column(domain.name)) for domain in self.domains]
         coordinates = np.array(lines).reshape(len(lines), len(values))

@@ -95,8 +95,9 @@ def answer_query(synopsis: Synopsis, query: Query, confidence: float) -> Answer:
     if order is not None:
         tables = _ordered(tables, order, project)
     estimates = [each for output in outputs if not isinstance(output, list) for each in output.estimates]
+    value, low, high, hard_low, hard_high = (tables[bound] for bound in BOUNDS)
     return Answer(
-        *(tables[bound] for bound in BOUNDS), 1.0, all(each.exact for each in estimates), confidence,
+        value, low, high, hard_low, hard_high, 1.0, all(each.exact for each in estimates), confidence,
         max(map(relative_error, estimates), default=0.0), f"synopsis {synopsis.name}",
         {"sampled_rows": sum(each.processed for each in estimates)},
     )  # fmt: skip
@@ -208,7 +209,10 @@ def _tables(outputs: Sequence[_Values], query: Query) -> dict[str, pa.Table]:
     found = {}
     for bound in BOUNDS:
         arrays = [
-            pa.array(each if isinstance(each, list) else [_cast(getattr(one, bound), each.type, bound) for one in each.estimates], field.type)
+            pa.array(
+                each if isinstance(each, list) else [_cast(getattr(one, bound), each.type, bound) for one in each.estimates],
+                field.type,
+            )
             for each, field in zip(outputs, fields, strict=True)
         ]
         found[bound] = pa.Table.from_arrays(arrays, schema=schema)

@@ -49,7 +49,13 @@ class Synopsis:
     """Exact aggregates over a tree of ranges, with sampled leaves. Safe for use by several threads."""
 
     def __init__(
-        self, definition: Definition, states: Sequence[State], archive: Archive, store: Store | None, number: int = 0, spark: Any = None
+        self,
+        definition: Definition,
+        states: Sequence[State],
+        archive: Archive,
+        store: Store | None,
+        number: int = 0,
+        spark: Any = None,
     ) -> None:
         self.definition = definition
         self.schema = definition.schema
@@ -143,14 +149,17 @@ class Synopsis:
         """
         with self._lock:
             if self._failed:
-                raise EngineError(f"synopsis {self.name!r} could not write its log and is ahead of it; close the session and open it again")
+                raise EngineError(
+                    f"synopsis {self.name!r} could not write its log and is ahead of it; close the session and open it again"
+                )
             if batch is not None and self._streams.get(batch[0], -1) >= batch[1]:
                 return self._old_replies(batch)
             known = {domain.name: len(domain.texts) for domain in self.schema.domains}
             steps = make()
             changes = tuple(step for step in steps if isinstance(step, Change))
             texts = {domain.name: domain.texts[known[domain.name] :] for domain in self.schema.domains}
-            record = Batch(changes, *(batch or (None, None)), texts=texts)
+            stream, number = batch or (None, None)
+            record = Batch(changes, stream, number, texts)
             replies = self._commit(record, steps)
             self._number += 1
             if batch is not None:
@@ -256,8 +265,8 @@ class Synopsis:
     ) -> Following:
         """Take the rows of a Spark streaming DataFrame (files, rate, Kafka, ...), each batch once, also across restarts.
 
-        The column `op` says insert, delete or update; updates carry the former values in columns `old_<name>`. Without that column all
-        rows are inserts. Rows that cannot be used are put into quarantine.
+        The column `op` says insert, delete or update; updates carry the former values in columns `old_<name>`. Without that column
+        all rows are inserts. Rows that cannot be used are put into quarantine.
         """
         return follow(self, stream, check_name(name), op, checkpoint, every)
 
@@ -265,8 +274,8 @@ class Synopsis:
         self, servers: str, *, topics: Topics | None = None, name: str = "kafka", checkpoint: Path | None = None,
         every: str = "0 seconds", settings: Mapping[str, str] | None = None,
     ) -> Following:  # fmt: skip
-        """Take JSON records from the topics insert and delete, and answer those of the topic execute on the topic reply, in order of
-        their times."""
+        """Take JSON records from the topics insert and delete, and answer those of the topic execute on the topic reply, in the order
+        of their times."""
         if self._spark is None:
             raise Unsupported("this synopsis has no Spark session; open it with db.synopsis(name)")
         return follow_kafka(self, self._spark, servers, topics or Topics(), check_name(name), checkpoint, every, settings or {})

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nearly.synopsis.rows import Floats, Integers
+from nearly.synopsis.rows import Floats, Integers, Mask
 
 LEAF = -1
 
@@ -30,8 +30,8 @@ class Tree:
         return len(self.dimension)
 
     @cached_property
-    def is_leaf(self) -> np.ndarray:
-        return self.dimension == LEAF
+    def is_leaf(self) -> Mask:
+        return np.equal(self.dimension, LEAF)
 
     @cached_property
     def leaf_nodes(self) -> Integers:
@@ -45,7 +45,7 @@ class Tree:
     @cached_property
     def first_leaf(self) -> Integers:
         """The number of the first leaf below each node."""
-        return np.cumsum(self.is_leaf) - self.is_leaf
+        return np.subtract(np.cumsum(self.is_leaf), self.is_leaf)
 
     @cached_property
     def end(self) -> Integers:
@@ -87,8 +87,8 @@ class Tree:
     @cached_property
     def _cuts(self) -> Floats:
         """For a tree on one column: the cuts between neighbouring leaves."""
-        low, high = self.cells
-        return high[self.leaf_nodes[:-1], self.split_dimensions[0]]
+        high: Floats = self.cells[1][self.leaf_nodes[:-1], self.split_dimensions[0]]
+        return high
 
     @cached_property
     def cells(self) -> tuple[Floats, Floats]:
@@ -106,7 +106,8 @@ class Tree:
         if self.leaves == 1:
             return np.zeros(coordinates.shape[1], np.int64)
         if len(self.split_dimensions) == 1:
-            return np.searchsorted(self._cuts, coordinates[self.split_dimensions[0]], side="left")
+            leaf: Integers = np.searchsorted(self._cuts, coordinates[self.split_dimensions[0]], side="left")
+            return leaf
         return self._descend(coordinates)
 
     def _descend(self, coordinates: Floats) -> Integers:

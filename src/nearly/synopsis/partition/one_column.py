@@ -86,9 +86,9 @@ def cuts(prefixes: Prefixes, leaves: int, method: str = "sampled") -> Floats:
     if method not in METHODS:
         raise unknown("partitioning", method, METHODS)
     if prefixes.groups <= leaves:
-        return prefixes.ends[:-1]
+        return np.asarray(prefixes.ends[:-1])
     places = METHODS[method](prefixes, leaves)
-    return prefixes.ends[_filled(prefixes, places, leaves) - 1]
+    return np.asarray(prefixes.ends[_filled(prefixes, places, leaves) - 1])
 
 
 def _exhaustive(prefixes: Prefixes) -> Floats:

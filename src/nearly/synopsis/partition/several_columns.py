@@ -18,9 +18,11 @@ MOST_LEVELS_APART = 2
 
 
 class MaximumVariance:
-    """The largest variance of a query in a box, within a factor that depends on the number of columns only: along every column
-    the two halves, and the whole, stand for all queries. The responses are those of `variance.Prefixes`; `sum_and_count` is `all` with values
-    that are scaled already."""
+    """The largest variance of a query in a box, within a factor that depends on the number of columns only.
+
+    Along every column the two halves, and the whole, stand for all queries. The responses are those of `variance.Prefixes`;
+    `sum_and_count` is `all` with values that are scaled already.
+    """
 
     def __init__(
         self, coordinates: Floats, values: Floats, focus: str = "all", equal_samples: bool = True, weights: Floats | None = None

@@ -57,9 +57,12 @@ class Prefixes:
 
     def middle(self, low: Integers, high: Integers) -> Integers:
         """The place that halves the rows of [low, high)."""
+        found: Integers
         if self._distinct:
-            return (low + high + 1) // 2
-        return np.clip(np.searchsorted(self.rows, (self.rows[low] + self.rows[high]) / 2.0), low, high)
+            found = (low + high + 1) // 2
+        else:
+            found = np.clip(np.searchsorted(self.rows, (self.rows[low] + self.rows[high]) / 2.0), low, high)
+        return found
 
     def query_variance(self, start: Integers, stop: Integers, low: Integers, high: Integers) -> Floats:
         """V of the queries [start, stop) in the leaves [low, high)."""

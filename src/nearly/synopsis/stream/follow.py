@@ -76,7 +76,9 @@ def follow_kafka(
 def _steps(synopsis: Synopsis, table: pa.Table, topics: Topics) -> tuple[list[Step], list[dict[str, Any]]]:
     """Runs of changes between questions, in order of time; at equal times changes come first."""
     ranked = table.append_column("question", pa.array([topic == topics.execute for topic in table.column("topic").to_pylist()]))
-    ordered = ranked.sort_by([("timestamp", "ascending"), ("question", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
+    ordered = ranked.sort_by(
+        [("timestamp", "ascending"), ("question", "ascending"), ("partition", "ascending"), ("offset", "ascending")]
+    )
     kinds, values = ordered.column("topic").to_pylist(), ordered.column("value").to_pylist()
     offsets = ordered.column("offset").to_pylist()
     steps: list[Step] = []

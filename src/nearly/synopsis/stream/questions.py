@@ -1,6 +1,6 @@
 """Questions that arrive as records, and their answers.
 
-    {"id": "q1", "aggregate": "sum", "where": {"pickup": [10, 20], "city": "Paris"}, "by": null, "confidence": 0.95}
+{"id": "q1", "aggregate": "sum", "where": {"pickup": [10, 20], "city": "Paris"}, "by": null, "confidence": 0.95}
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ def answered(synopsis: Synopsis, value: bytes | None, fallback_id: str) -> Mappi
     """The answer to one record; a question that cannot be answered says why."""
     try:
         question = json.loads(value or b"")
-        if not isinstance(question, dict) or "aggregate" not in question or set(question) - _KNOWN:
-            raise ValueError(f"a question is an object with {', '.join(sorted(_KNOWN))}; 'aggregate' is needed")  # noqa: TRY004
     except ValueError as trouble:
         return {"id": fallback_id, "error": str(trouble)}
+    if not isinstance(question, dict) or "aggregate" not in question or set(question) - _KNOWN:
+        return {"id": fallback_id, "error": f"a question is an object with {', '.join(sorted(_KNOWN))}; 'aggregate' is needed"}
     name = str(question.get("id", fallback_id))
     try:
         found = synopsis.query(
-            question["aggregate"], by=question.get("by"), confidence=question.get("confidence", 0.95), **(question.get("where") or {})
+            question["aggregate"],
+            by=question.get("by"),
+            confidence=question.get("confidence", 0.95),
+            **(question.get("where") or {}),
         )
     except (NearlyError, TypeError) as trouble:
         return {"id": name, "error": str(trouble)}
