@@ -1,4 +1,4 @@
-"""Synopses: accuracy against sampling, certain bounds, latency, speed of building and updates, waiting while a tree is replanned."""
+"""Synopses: accuracy against sampling, certain bounds, latency, speed of building and updates, waiting while a tree is planned."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from benchmarks.report import Record
 from benchmarks.synopses.data import several_columns
 from nearly.synopsis.answering import answer
 from nearly.synopsis.building import Draft, Part, Shape, draft, draft_for, finished
-from nearly.synopsis.definition import partial_leaves
 from nearly.synopsis.frontier import Box, Range
 from nearly.synopsis.partition.several_columns import MaximumVariance, grow
 from nearly.synopsis.rows import Floats, Mask, Rows, empty, tickets_of
@@ -51,8 +50,8 @@ def measure(queries: int) -> Iterator[Record]:
     budget = round(RATE * len(values))
     for dimensions in range(2, 6):
         rows = Rows(coordinates[:dimensions], values, identity, tickets_of(identity, 0))
-        target = round(budget * LEAVES / partial_leaves(LEAVES, dimensions))
-        mine = View(_build(rows, dimensions, target))
+        cut = _cut_share(View(_build(rows, dimensions, LEAVES * 2)), rows.coordinates)
+        mine = View(_build(rows, dimensions, round(budget / cut)))
         chosen = np.random.default_rng(14).choice(len(rows), budget, replace=False)
         other = UniformOverTree(View(_balanced(rows, dimensions)), rows.take(chosen), len(rows))
         yield _compare(rows, mine, other, dimensions, queries)
@@ -81,6 +80,13 @@ def _compare(rows: Rows, mine: View, other: UniformOverTree, dimensions: int, qu
         "stored %": 100 * len(mine.sample) / len(rows),
         "coverage": covered / len(errors), "hard failures": float(broken),
     }  # fmt: skip
+
+
+def _cut_share(view: View, coordinates: Floats) -> float:
+    """The share of leaves that a query cuts, on average: with it, storage is set so that both sides look at as many tuples."""
+    rng = np.random.default_rng(15)
+    cut = [len(view.frontier(_box(coordinates, rng)).partial) for _ in range(50)]
+    return float(np.mean(cut)) / view.frame.tree.leaves
 
 
 def _inside(rows: Rows, box: Box) -> Mask:

@@ -27,18 +27,20 @@ def single(name: str, estimate: Estimate, confidence: float, source: str) -> Ans
     if schema is None:
         schema = _SCHEMAS[name] = pa.schema([(name, pa.float64())])
 
-    def table(value: float) -> pa.Table:
-        return pa.Table.from_arrays([pa.array([value], pa.float64(), from_pandas=True)], schema=schema)
-
-    value = table(estimate.value)
     stats = {"sampled_rows": estimate.processed}
     if estimate.exact:
+        value = pa.Table.from_arrays([_numbers(estimate.value)], schema=schema)
         return Answer(value, value, value, value, value, 1.0, True, confidence, 0.0, source, stats)
+    numbers = _numbers(estimate.value, estimate.low, estimate.high, estimate.hard_low, estimate.hard_high)
+    value, low, high, hard_low, hard_high = (
+        pa.Table.from_arrays([numbers.slice(place, 1)], schema=schema) for place in range(len(numbers))
+    )
     error = relative_error(estimate)
-    return Answer(
-        value, table(estimate.low), table(estimate.high), table(estimate.hard_low), table(estimate.hard_high), 1.0, False,
-        confidence, error, source, stats,
-    )  # fmt: skip
+    return Answer(value, low, high, hard_low, hard_high, 1.0, False, confidence, error, source, stats)
+
+
+def _numbers(*values: float) -> pa.Array:
+    return pa.array([None if value != value else value for value in values], pa.float64())  # noqa: PLR0124  (NaN is null)
 
 
 def tabular(columns: Sequence[tuple[str, pa.Array | Sequence[Estimate]]], confidence: float, source: str) -> Answer:
@@ -58,4 +60,4 @@ def tabular(columns: Sequence[tuple[str, pa.Array | Sequence[Estimate]]], confid
 def _column(values: pa.Array | Sequence[Estimate], bound: str) -> pa.Array:
     if isinstance(values, pa.Array):
         return values
-    return pa.array([getattr(each, bound) for each in values], pa.float64(), from_pandas=True)
+    return _numbers(*(getattr(each, bound) for each in values))

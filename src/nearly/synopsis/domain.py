@@ -51,14 +51,12 @@ class Domain:
     name: str
     type: DataType
     texts: list[str] = field(default_factory=list)
-    _codes: dict[str, int] = field(default_factory=dict, repr=False)
+    kind: str = field(init=False)
+    _codes: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.kind = kind_of(self.name, self.type)
         self._codes = {text: code for code, text in enumerate(self.texts)}
-
-    @property
-    def kind(self) -> str:
-        return kind_of(self.name, self.type)
 
     def add_texts(self, texts: Iterable[str]) -> None:
         """Give new texts the next numbers."""
@@ -68,7 +66,7 @@ class Domain:
                 self.texts.append(text)
         if len(self.texts) > MOST_TEXTS:
             raise Unsupported(
-                f"column {self.name!r} has more than {MOST_TEXTS:,} different texts, which a synopsis would keep; use a coarser column"
+                f"column {self.name!r} has more than {MOST_TEXTS:,} different texts, and a synopsis keeps all; use a coarser column"
             )
 
     def coordinates(self, column: pa.Array | pa.ChunkedArray) -> Floats:
@@ -198,7 +196,5 @@ def as_floats(column: pa.Array | pa.ChunkedArray) -> Floats:
 
 
 def domains_for(columns: Sequence[tuple[str, DataType]]) -> list[Domain]:
-    found = [Domain(name, type_) for name, type_ in columns]
-    for each in found:
-        kind_of(each.name, each.type)
-    return found
+    """The domains of some columns; one whose type cannot be filtered on is an error."""
+    return [Domain(name, type_) for name, type_ in columns]

@@ -23,7 +23,7 @@ from nearly.synopsis.extremes import Largest
 from nearly.synopsis.rows import Floats, Integers, concatenate
 from nearly.synopsis.sample import arranged
 from nearly.synopsis.state import Leaves, State
-from nearly.synopsis.statistics import Hull, frame_for
+from nearly.synopsis.statistics import ROWS, Hull, frame_for
 from nearly.synopsis.view import View
 
 logger = logging.getLogger(__name__)
@@ -97,11 +97,11 @@ class LiveTree:
 
     def questionable(self) -> str | None:
         """Why the tree should be planned again, looked at after enough changes; None when it is fine."""
-        view = self.view()
-        if self._since_check < CHECK_SHARE * max(view.rows, 1.0):
+        rows = float(self._state.leaves.statistics[:, ROWS].sum())
+        if self._since_check < CHECK_SHARE * max(rows, 1.0):
             return None
         self._since_check = 0
-        found = verdict(view, self._state.built_variance, self.beta)
+        found = verdict(self.view(), self._state.built_variance, self.beta)
         if self._state.sample.exhausted:
             return "deletes took the sample below its target"
         return found.reason if found else None

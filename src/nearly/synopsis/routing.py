@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal as Number
 from typing import Any
 
@@ -131,7 +131,9 @@ def _conjuncts(expression: Expression) -> list[Expression]:
 
 
 def _range(synopsis: Synopsis, condition: Expression, sources: dict[str, str]) -> Range:
-    """One condition as a range of coordinates."""
+    """One condition as a range of coordinates. A number that is widened to be compared keeps its order."""
+    if isinstance(condition, Call):
+        condition = replace(condition, arguments=tuple(map(_unwidened, condition.arguments)))
     match condition:
         case Call(function="isnull", arguments=(Column() as column,)):
             return Range(_place(synopsis, column, sources), MISSING, MISSING)
@@ -144,6 +146,12 @@ def _range(synopsis: Synopsis, condition: Expression, sources: dict[str, str]) -
         case Call(function="in", arguments=(Column() as column, Literal() as literal)):
             return _compared(synopsis, _place(synopsis, column, sources), "=", literal)
     raise Unsupported("it answers conditions of the form column <op> constant, joined by AND")
+
+
+def _unwidened(expression: Expression) -> Expression:
+    if isinstance(expression, Cast) and types.is_numeric(expression.type) and types.is_numeric(expression.operand.type):
+        return expression.operand if isinstance(expression.operand, Column) else expression
+    return expression
 
 
 def _place(synopsis: Synopsis, column: Column, sources: dict[str, str]) -> int:

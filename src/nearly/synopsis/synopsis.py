@@ -274,8 +274,7 @@ class Synopsis:
         self, servers: str, *, topics: Topics | None = None, name: str = "kafka", checkpoint: Path | None = None,
         every: str = "0 seconds", settings: Mapping[str, str] | None = None,
     ) -> Following:  # fmt: skip
-        """Take JSON records from the topics insert and delete, and answer those of the topic execute on the topic reply, in the order
-        of their times."""
+        """Take JSON records from the topics insert and delete, and answer those of execute on reply, in order of their times."""
         if self._spark is None:
             raise Unsupported("this synopsis has no Spark session; open it with db.synopsis(name)")
         return follow_kafka(self, self._spark, servers, topics or Topics(), check_name(name), checkpoint, every, settings or {})

@@ -106,13 +106,14 @@ def _exhaustive(prefixes: Prefixes) -> Floats:
 
 
 def _program(groups: int, leaves: int, worst: Callable[[Integers, Integers], Floats]) -> Integers:
-    """The dynamic program by bisection, for all i at once."""
+    """The dynamic program by bisection, for all i at once; with more leaves the best h only moves up, so it starts where it was."""
     i = np.arange(groups + 1)
     best = worst(np.zeros_like(i), i)
     best[0] = 0.0
     choices = []
+    low = np.zeros_like(i)
     for _ in range(1, leaves):
-        low, high = np.zeros_like(i), i.copy()
+        high = i.copy()
         while (low < high).any():
             middle = (low + high) // 2
             meets = best[middle] >= worst(middle, i)

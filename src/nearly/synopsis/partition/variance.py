@@ -45,11 +45,10 @@ class Prefixes:
         self._distinct = len(ends) == len(coordinates) and bool((weights == 1.0).all())
         root = float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
         scaled = values / root if root > 0 else values
-        self.responses = [
-            (np.append(0.0, np.cumsum(weights * each))[places], np.append(0.0, np.cumsum(weights * each**2))[places])
-            for each in _responses(focus, scaled)
-        ]
-        self._windows = _Windows(self.rows, self.responses[0][1]) if focus == "avg" and len(ends) else None
+        responses = _responses(focus, scaled)
+        self._firsts = [np.append(0.0, np.cumsum(weights * each))[places] for each in responses]
+        self._seconds = np.append(0.0, np.cumsum(weights * sum(each**2 for each in responses)))[places]
+        self._windows = _Windows(self.rows, self._seconds) if focus == "avg" and len(ends) else None
 
     @property
     def groups(self) -> int:
@@ -67,10 +66,8 @@ class Prefixes:
     def query_variance(self, start: Integers, stop: Integers, low: Integers, high: Integers) -> Floats:
         """V of the queries [start, stop) in the leaves [low, high)."""
         rows = np.maximum(self.rows[high] - self.rows[low], 1.0)
-        found = np.zeros(np.broadcast(start, low).shape)
-        for first, second in self.responses:
-            found = found + (second[stop] - second[start]) - (first[stop] - first[start]) ** 2 / rows
-        found = np.maximum(found, 0.0)
+        total = sum((first[stop] - first[start]) ** 2 for first in self._firsts)
+        found: Floats = np.maximum(self._seconds[stop] - self._seconds[start] - total / rows, 0.0)
         if self.focus == "avg":
             found = found / np.maximum(self.rows[stop] - self.rows[start], 1.0) ** 2
         return found * rows if self.equal_samples else found
