@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from nearly.errors import SchemaError
 
-Array = npt.NDArray[np.float64]
+MOST_FREEDOM = 1e6
+"""Beyond this Student's distribution is the normal one."""
 
 
 def check_confidence(confidence: float) -> float:
@@ -32,16 +31,15 @@ def quantile(confidence: float, freedom: int | None = None) -> float:
     return float(ndtri(level) if freedom is None else stdtrit(max(1, freedom), level))
 
 
-def pooled_freedom(variances: Array, freedoms: Array) -> int:
-    """Welch-Satterthwaite: degrees of freedom of a sum of independent estimates, (sum v)^2 / sum(v^2 / f).
+def pooled_freedom(total: float, weighted: float) -> int | None:
+    """Degrees of freedom of a sum of independent estimates with variances v on f degrees: (sum v)^2 / sum(v^2 / f).
 
-    >>> pooled_freedom(np.array([1.0, 1.0]), np.array([10.0, 10.0]))
+    `total` is sum v and `weighted` is sum(v^2 / f). None, for the normal distribution, when nothing varies (Welch; Satterthwaite).
+
+    >>> pooled_freedom(2.0, 2 * 1.0 / 10)
     20
     """
-    total = float(variances.sum())
-    if total <= 0:
-        return 1 << 30
-    return max(1, int(total * total / float((variances * variances / np.maximum(freedoms, 1.0)).sum())))
+    return max(1, int(min(total * total / weighted, MOST_FREEDOM))) if weighted > 0 else None
 
 
 def merged(parts: Iterable[tuple[float, float, float]]) -> tuple[float, float, float]:

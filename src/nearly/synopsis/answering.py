@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearly.algebra.moments import quantile
+from nearly.algebra.moments import pooled_freedom, quantile
 from nearly.synopsis import bounds
 from nearly.synopsis.aggregates import ESTIMATED, Aggregate
 from nearly.synopsis.estimate import added, exact_totals, piece_means, piece_variance, totals
@@ -87,8 +87,7 @@ def _half_width(variances: Sequence[Number], pieces: Sequence[Piece], missing: f
     for variance, piece in zip(variances, pieces, strict=True):
         share = variance * variance / piece.stratum.freedom
         total, weighted = total + added(variance), weighted + added(share)
-    freedom = int(min(total * total / weighted, 1e6)) if weighted > 0 else None
-    return quantile(confidence, freedom) * math.sqrt(total + missing)
+    return quantile(confidence, pooled_freedom(total, weighted)) * math.sqrt(total + missing)
 
 
 def _clipped(value: float, low: float, high: float, hard_low: float, hard_high: float) -> tuple[float, float, float]:

@@ -90,11 +90,6 @@ class LiveTree:
             self._since_check += size(changes)
             self._view = None
 
-    def restore(self, state: State, number: int) -> None:
-        """Start again from a saved state."""
-        with self._lock:
-            self._state, self._applied, self._view = state, number, None
-
     def questionable(self) -> str | None:
         """Why the tree should be planned again, looked at after enough changes; None when it is fine."""
         rows = float(self._state.leaves.statistics[:, ROWS].sum())

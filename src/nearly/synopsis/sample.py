@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from nearly.synopsis.rows import Floats, Hashes, Integers, Mask, Rows, concatenate
-from nearly.synopsis.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -100,28 +99,6 @@ class Sample:
     def exhausted(self) -> bool:
         """Whether deletes took it below its target, while rows that it does not hold exist."""
         return len(self) < self.target and bool((self.threshold < 1.0).any())
-
-    def moved(self, old: Tree, tree: Tree) -> Sample:
-        """The same rows under another tree. A new leaf takes the lowest threshold of the old leaves it meets, so that it again
-        holds exactly its live rows below one threshold."""
-        leaf = tree.leaf_of(self.rows.coordinates)
-        threshold = np.full(tree.leaves, float(self.threshold.min()))
-        if not self.pooled:
-            meets = overlaps(tree, old)
-            threshold = np.where(meets, self.threshold, np.inf).min(axis=1)
-        moved = arranged(self.rows, leaf, threshold, self.target, self.pooled)
-        return moved.kept(moved.rows.ticket < threshold[moved.leaf])
-
-
-def overlaps(one: Tree, other: Tree) -> Mask:
-    """Which leaves of one tree share points with which of the other: (leaves of one, leaves of the other)."""
-    low, high = (side[one.leaf_nodes] for side in one.cells)
-    other_low, other_high = (side[other.leaf_nodes] for side in other.cells)
-    found = np.ones((one.leaves, other.leaves), bool)
-    for dimension in range(one.dimensions):
-        found &= low[:, dimension, None] < other_high[None, :, dimension]
-        found &= other_low[None, :, dimension] < high[:, dimension, None]
-    return found
 
 
 def arranged(rows: Rows, leaf: Integers, threshold: Floats, target: int, pooled: bool) -> Sample:
