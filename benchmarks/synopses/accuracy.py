@@ -9,12 +9,12 @@ import numpy as np
 
 from benchmarks.report import Record
 from benchmarks.synopses.data import DataSet
-from nearly.synopsis.answering import answer
-from nearly.synopsis.building import Part, Shape, draft, finished
-from nearly.synopsis.frontier import Range
-from nearly.synopsis.rows import Floats, Rows, empty
-from nearly.synopsis.state import State
-from nearly.synopsis.view import View
+from nearly.synopsis.build.drafting import Part, Shape, draft, finished
+from nearly.synopsis.query.answering import answer
+from nearly.synopsis.query.view import View
+from nearly.synopsis.structure.frontier import Range
+from nearly.synopsis.structure.rows import Floats, Rows, empty
+from nearly.synopsis.structure.state import State
 
 LEAVES = 64
 RATE = 0.005

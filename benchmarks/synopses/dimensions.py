@@ -10,14 +10,14 @@ import numpy as np
 
 from benchmarks.report import Record
 from benchmarks.synopses.data import several_columns
-from nearly.synopsis.answering import answer
-from nearly.synopsis.building import Draft, Part, Shape, draft, draft_for, finished
-from nearly.synopsis.frontier import Box, Range
+from nearly.synopsis.build.drafting import Draft, Part, Shape, draft, draft_for, finished
 from nearly.synopsis.partition.several_columns import MaximumVariance, grow
-from nearly.synopsis.rows import Floats, Mask, Rows, empty, tickets_of
-from nearly.synopsis.state import State
-from nearly.synopsis.statistics import COUNT, SUM, frame_for
-from nearly.synopsis.view import View
+from nearly.synopsis.query.answering import answer
+from nearly.synopsis.query.view import View
+from nearly.synopsis.structure.frontier import Box, Range
+from nearly.synopsis.structure.rows import Floats, Mask, Rows, empty, tickets_of
+from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.statistics import COUNT, SUM, frame_for
 
 LEAVES = 1024
 RATE = 0.005

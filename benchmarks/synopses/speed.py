@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import nearly
 from benchmarks.report import Record
 from benchmarks.synopses.data import trips
-from nearly.synopsis.building import Shape, plan_tree
+from nearly.synopsis.build.drafting import Shape, plan_tree
 from nearly.synopsis.synopsis import Synopsis
 
 ROWS = 10_000_000

@@ -10,14 +10,14 @@ import numpy as np
 from benchmarks.report import Record
 from benchmarks.synopses.accuracy import build
 from benchmarks.synopses.data import DataSet
-from nearly.synopsis.answering import answer
-from nearly.synopsis.archive import MemoryArchive
-from nearly.synopsis.building import Shape
-from nearly.synopsis.changes import Change, Changes
-from nearly.synopsis.frontier import Range
-from nearly.synopsis.live import LiveTree
-from nearly.synopsis.rows import Floats, Integers, Rows
-from nearly.synopsis.view import View
+from nearly.synopsis.build.drafting import Shape
+from nearly.synopsis.query.answering import answer
+from nearly.synopsis.query.view import View
+from nearly.synopsis.structure.frontier import Range
+from nearly.synopsis.structure.rows import Floats, Integers, Rows
+from nearly.synopsis.upkeep.archive import MemoryArchive
+from nearly.synopsis.upkeep.changes import Change, Changes
+from nearly.synopsis.upkeep.live import LiveTree
 
 LEAVES = 128
 RATE = 0.01

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearly.synopsis.answering import Estimate, answer
-from nearly.synopsis.archive import MemoryArchive
-from nearly.synopsis.building import Part, Shape, draft, finished
-from nearly.synopsis.frontier import Box, Range
-from nearly.synopsis.live import LiveTree
-from nearly.synopsis.rows import Rows, empty, tickets_of
-from nearly.synopsis.state import State
-from nearly.synopsis.view import View
+from nearly.synopsis.build.drafting import Part, Shape, draft, finished
+from nearly.synopsis.query.answering import Estimate, answer
+from nearly.synopsis.query.view import View
+from nearly.synopsis.structure.frontier import Box, Range
+from nearly.synopsis.structure.rows import Rows, empty, tickets_of
+from nearly.synopsis.structure.state import State
+from nearly.synopsis.upkeep.archive import MemoryArchive
+from nearly.synopsis.upkeep.live import LiveTree
 
 
 def rows_of(coordinates: np.ndarray, values: np.ndarray, first: int = 0, seed: int = 0) -> Rows:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearly.synopsis.building import Shape
-from nearly.synopsis.changes import Change
-from nearly.synopsis.extremes import KEPT, Largest
-from nearly.synopsis.rows import Rows, concatenate
-from nearly.synopsis.state import State, merged_shards
-from nearly.synopsis.statistics import leaf_statistics
-from nearly.synopsis.view import View
+from nearly.synopsis.build.drafting import Shape
+from nearly.synopsis.query.view import View
+from nearly.synopsis.structure.extremes import KEPT, Largest
+from nearly.synopsis.structure.rows import Rows, concatenate
+from nearly.synopsis.structure.state import State, merged_shards
+from nearly.synopsis.structure.statistics import leaf_statistics
+from nearly.synopsis.upkeep.changes import Change
 from tests.synopsis.oracle import ask, built, live_tree, rows_of, truth
 
 

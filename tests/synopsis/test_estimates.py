@@ -9,9 +9,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from nearly.synopsis.aggregates import ESTIMATED, NAMES
-from nearly.synopsis.building import Shape
-from nearly.synopsis.view import View
+from nearly.synopsis.build.drafting import Shape
+from nearly.synopsis.query.aggregates import ESTIMATED, NAMES
+from nearly.synopsis.query.view import View
 from tests.synopsis.oracle import ask, built, rows_of, truth
 
 AGGREGATES = sorted(NAMES)

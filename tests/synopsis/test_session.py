@@ -17,7 +17,7 @@ import pytest
 
 import nearly
 from nearly.cli.main import main
-from nearly.synopsis.definition import Budget
+from nearly.synopsis.build.definition import Budget
 
 ROWS = 20_000
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,16 +11,16 @@ import pytest
 
 import nearly
 from nearly.plan import types
-from nearly.synopsis.archive import MemoryArchive
-from nearly.synopsis.building import Shape
+from nearly.synopsis.build.definition import Definition
+from nearly.synopsis.build.drafting import Shape
+from nearly.synopsis.build.packing import delta_encode, from_bytes, pack_state, to_bytes, unpack_state
 from nearly.synopsis.catalogue import reopened
-from nearly.synopsis.definition import Definition
-from nearly.synopsis.domain import Domain
-from nearly.synopsis.packing import delta_encode, from_bytes, pack_state, to_bytes, unpack_state
-from nearly.synopsis.reading import Schema
-from nearly.synopsis.store import Store
+from nearly.synopsis.columns.domain import Domain
+from nearly.synopsis.columns.reading import Schema
+from nearly.synopsis.query.view import View
 from nearly.synopsis.synopsis import Synopsis
-from nearly.synopsis.view import View
+from nearly.synopsis.upkeep.archive import MemoryArchive
+from nearly.synopsis.upkeep.store import Store
 from tests.processes import environment
 from tests.synopsis.oracle import ask, built, rows_of
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KILLER = """
 import os, random, signal, sys, time
 from pathlib import Path
-from nearly.synopsis.archive import MemoryArchive
+from nearly.synopsis.upkeep.archive import MemoryArchive
 from nearly.synopsis.catalogue import reopened
 
 def opened():

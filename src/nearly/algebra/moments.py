@@ -48,7 +48,7 @@ def merged(parts: Iterable[tuple[float, float, float]]) -> tuple[float, float, f
     Law: the result does not depend on how the rows were cut into parts (Chan, Golub and LeVeque 1983).
 
     >>> merged([(2, 1.0, 2.0), (1, 4.0, 0.0)])
-    (3, 2.0, 8.0)
+    (3.0, 2.0, 8.0)
     """
     count, mean, squares = 0.0, 0.0, 0.0
     for other_count, other_mean, other_squares in parts:

@@ -16,19 +16,19 @@ from nearly.engine.exact import Engine
 from nearly.engine.layouts import Table, resolve
 from nearly.engine.row_scan import scan_rows
 from nearly.errors import EngineError, SchemaError, unknown
-from nearly.synopsis.archive import Archive
-from nearly.synopsis.building import Draft, Part, Shape, draft, finished
-from nearly.synopsis.catch_up import CatchUp
-from nearly.synopsis.changes import Changes
-from nearly.synopsis.definition import Budget, Definition, column_sets, partial_leaves
-from nearly.synopsis.domain import domains_for
-from nearly.synopsis.packing import from_bytes, unpack_part
-from nearly.synopsis.passes import Census, Survey, surveyed
-from nearly.synopsis.reading import Schema
-from nearly.synopsis.rows import Rows, empty
-from nearly.synopsis.state import Leaves, State
-from nearly.synopsis.store import DESCRIPTION, Store
+from nearly.synopsis.build.definition import Budget, Definition, column_sets, partial_leaves
+from nearly.synopsis.build.drafting import Draft, Part, Shape, draft, finished
+from nearly.synopsis.build.packing import from_bytes, unpack_part
+from nearly.synopsis.build.passes import Census, Survey, surveyed
+from nearly.synopsis.columns.domain import domains_for
+from nearly.synopsis.columns.reading import Schema
+from nearly.synopsis.structure.catch_up import CatchUp
+from nearly.synopsis.structure.rows import Rows, empty
+from nearly.synopsis.structure.state import Leaves, State
 from nearly.synopsis.synopsis import Synopsis
+from nearly.synopsis.upkeep.archive import Archive
+from nearly.synopsis.upkeep.changes import Changes
+from nearly.synopsis.upkeep.store import DESCRIPTION, Store
 
 Progress = Callable[[float], None]
 

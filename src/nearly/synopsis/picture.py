@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nearly.synopsis.domain import Domain
-from nearly.synopsis.drift import leaf_variances
-from nearly.synopsis.rows import Floats
-from nearly.synopsis.statistics import ROWS
-from nearly.synopsis.view import View
+from nearly.synopsis.columns.domain import Domain
+from nearly.synopsis.query.view import View
+from nearly.synopsis.structure.rows import Floats
+from nearly.synopsis.structure.statistics import ROWS
+from nearly.synopsis.upkeep.drift import leaf_variances
 
 BAR = 20
 

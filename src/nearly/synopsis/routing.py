@@ -18,13 +18,13 @@ from nearly.plan import types
 from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal
 from nearly.plan.nodes import Aggregate, Filter, Plan, Project, Query, Scan, Sort
 from nearly.plan.types import DataType, to_arrow
-from nearly.synopsis.aggregates import canonical
-from nearly.synopsis.answering import Estimate
-from nearly.synopsis.answers import relative_error
 from nearly.synopsis.catalogue import Synopses
-from nearly.synopsis.conditions import narrowed
-from nearly.synopsis.frontier import Box, Range
-from nearly.synopsis.rows import LOWEST, MISSING
+from nearly.synopsis.columns.conditions import narrowed
+from nearly.synopsis.query.aggregates import canonical
+from nearly.synopsis.query.answering import Estimate
+from nearly.synopsis.query.answers import relative_error
+from nearly.synopsis.structure.frontier import Box, Range
+from nearly.synopsis.structure.rows import LOWEST, MISSING
 from nearly.synopsis.synopsis import Synopsis
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}

@@ -18,22 +18,22 @@ from nearly.engine.catalog import check_name
 from nearly.engine.stream_follow import Following
 from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan.types import to_arrow
-from nearly.synopsis.aggregates import canonical
-from nearly.synopsis.answering import Estimate, answer
-from nearly.synopsis.answers import single, tabular
-from nearly.synopsis.archive import Archive
-from nearly.synopsis.changes import Change, Changes
-from nearly.synopsis.conditions import box_of, narrowed
-from nearly.synopsis.definition import Definition
-from nearly.synopsis.frontier import Box, Range
-from nearly.synopsis.live import LiveTree, Repartitioned
+from nearly.synopsis.build.definition import Definition
+from nearly.synopsis.columns.conditions import box_of, narrowed
+from nearly.synopsis.columns.tables import as_table, fitted
 from nearly.synopsis.picture import picture
-from nearly.synopsis.reading import missing_columns
-from nearly.synopsis.rows import MISSING, Hashes
-from nearly.synopsis.state import State
-from nearly.synopsis.store import Batch, Store
+from nearly.synopsis.query.aggregates import canonical
+from nearly.synopsis.query.answering import Estimate, answer
+from nearly.synopsis.query.answers import single, tabular
+from nearly.synopsis.query.view import View
 from nearly.synopsis.stream.follow import Topics, follow, follow_kafka
-from nearly.synopsis.view import View
+from nearly.synopsis.structure.frontier import Box, Range
+from nearly.synopsis.structure.rows import MISSING, Hashes
+from nearly.synopsis.structure.state import State
+from nearly.synopsis.upkeep.archive import Archive
+from nearly.synopsis.upkeep.changes import Change, Changes
+from nearly.synopsis.upkeep.live import LiveTree, Repartitioned
+from nearly.synopsis.upkeep.store import Batch, Store
 
 logger = logging.getLogger(__name__)
 
@@ -218,21 +218,7 @@ class Synopsis:
 
     def table(self, rows: Any) -> pa.Table:
         """Rows in any form with the columns and types of this synopsis."""
-        table = as_table(rows)
-        if missing := missing_columns(self.schema, table.column_names):
-            raise SchemaError(
-                f"the rows lack the column {missing[0]!r}; synopsis {self.name!r} needs {', '.join(self.schema.columns)}"
-            )
-        kinds = {each.name: each.type for each in self.schema.domains} | {self.schema.measure: self.schema.measure_type}
-        spelled = {name.lower(): name for name in table.column_names}
-        columns = {}
-        for name in self.schema.columns:
-            column = table.column(spelled[name.lower()])
-            try:
-                columns[name] = column.cast(to_arrow(kinds[name])) if name in kinds else column
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as trouble:
-                raise SchemaError(f"column {name!r} must be {kinds[name]}: {trouble}") from trouble
-        return pa.table(columns)
+        return fitted(self.schema, as_table(rows), self.name)
 
     def change(self, insert: bool, table: pa.Table) -> Change:
         """Rows of a table as a change; new texts get their numbers."""
@@ -367,25 +353,3 @@ def _bytes(view: View) -> int:
     rows = view.sample.rows
     sampled = rows.coordinates.nbytes + rows.values.nbytes + rows.identity.nbytes + rows.ticket.nbytes
     return int(sampled + view.node_statistics.nbytes)
-
-
-def as_table(rows: Any) -> pa.Table:
-    """Rows in any of the usual forms as an Arrow table."""
-    try:
-        if isinstance(rows, pa.Table):
-            return rows
-        if isinstance(rows, pa.RecordBatch):
-            return pa.Table.from_batches([rows])
-        if isinstance(rows, Mapping):
-            return pa.table(dict(rows))
-        if isinstance(rows, list | tuple):
-            return pa.Table.from_pylist(list(rows))
-        if hasattr(rows, "to_arrow"):
-            return rows.to_arrow()
-        if hasattr(rows, "toArrow"):
-            return rows.toArrow()
-        return pa.Table.from_pandas(rows, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, AttributeError) as trouble:
-        raise SchemaError(
-            f"rows must be an Arrow table, a pandas frame, a dict of columns or a list of dicts: {trouble}"
-        ) from trouble

@@ -16,7 +16,7 @@ import numpy as np
 
 from nearly.errors import SchemaError, unknown
 from nearly.synopsis.partition.variance import Prefixes
-from nearly.synopsis.rows import Floats, Integers
+from nearly.synopsis.structure.rows import Floats, Integers
 
 MOST_GROUPS_EXHAUSTIVE = 256
 """Beyond this the programs that look at every query take too long."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nearly.synopsis.rows import Floats, Integers
-from nearly.synopsis.tree import LEAF, Tree
+from nearly.synopsis.structure.rows import Floats, Integers
+from nearly.synopsis.structure.tree import LEAF, Tree
 
 MOST_LEVELS_APART = 2
 

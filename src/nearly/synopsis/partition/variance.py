@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from nearly.errors import unknown
-from nearly.synopsis.rows import Floats, Integers
+from nearly.synopsis.structure.rows import Floats, Integers
 
 FOCUSES = ("all", "sum", "count", "avg")
 

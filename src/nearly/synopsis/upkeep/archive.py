@@ -8,11 +8,11 @@ from typing import Protocol
 
 import numpy as np
 
-from nearly.synopsis.building import Draft, Part, finished
-from nearly.synopsis.catch_up import CatchUp
-from nearly.synopsis.changes import Changes, apply
-from nearly.synopsis.rows import Rows, empty, tickets_of
-from nearly.synopsis.state import Leaves, State
+from nearly.synopsis.build.drafting import Draft, Part, finished
+from nearly.synopsis.structure.catch_up import CatchUp
+from nearly.synopsis.structure.rows import Rows, empty, tickets_of
+from nearly.synopsis.structure.state import Leaves, State
+from nearly.synopsis.upkeep.changes import Changes, apply
 
 READING_ORDER = 0x6F72646572
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from nearly.synopsis.building import Part
-from nearly.synopsis.catch_up import CatchUp
-from nearly.synopsis.extremes import Largest
-from nearly.synopsis.rows import Floats, Integers, Rows, concatenate, empty
-from nearly.synopsis.sample import Sample
-from nearly.synopsis.state import Leaves, State
-from nearly.synopsis.statistics import Frame, Hull
-from nearly.synopsis.tree import Tree
+from nearly.synopsis.build.drafting import Part
+from nearly.synopsis.structure.catch_up import CatchUp
+from nearly.synopsis.structure.extremes import Largest
+from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate, empty
+from nearly.synopsis.structure.sample import Sample
+from nearly.synopsis.structure.state import Leaves, State
+from nearly.synopsis.structure.statistics import Frame, Hull
+from nearly.synopsis.structure.tree import Tree
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 _NARROW = (np.int8, np.int16, np.int32, np.float32)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from nearly.answer import Answer
-from nearly.synopsis.answering import Estimate
+from nearly.synopsis.query.answering import Estimate
 
 _SCHEMAS: dict[str, pa.Schema] = {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,8 +11,8 @@ import pyarrow as pa
 from nearly.errors import SchemaError, unknown
 from nearly.plan import types
 from nearly.plan.types import DataType
-from nearly.synopsis.domain import Domain, as_floats
-from nearly.synopsis.rows import MISSING, Floats, Hashes, Rows, hash_columns, mix, tickets_of
+from nearly.synopsis.columns.domain import Domain, as_floats
+from nearly.synopsis.structure.rows import MISSING, Floats, Hashes, Rows, hash_columns, mix, tickets_of
 
 
 @dataclass(slots=True)
@@ -105,9 +104,3 @@ def _words(column: pa.Array | pa.ChunkedArray) -> Hashes:
         hashed: Hashes = pd.util.hash_array(objects, categorize=False)
         return hashed
     return np.ascontiguousarray(as_floats(column)).view(np.uint64)
-
-
-def missing_columns(schema: Schema, names: Sequence[str]) -> list[str]:
-    """Columns that rows must have and do not."""
-    given = {name.lower() for name in names}
-    return [name for name in schema.columns if name.lower() not in given]

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan import types
 from nearly.plan.types import DataType
-from nearly.synopsis.rows import LOWEST, MISSING, Floats
+from nearly.synopsis.structure.rows import LOWEST, MISSING, Floats
 
 LARGEST_WHOLE = 2.0**53
 MOST_DIGITS = 18

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 
 from nearly.errors import EngineError, SchemaError
 from nearly.plan import types
-from nearly.synopsis.building import Shape
-from nearly.synopsis.domain import Domain
-from nearly.synopsis.reading import Schema
+from nearly.synopsis.build.drafting import Shape
+from nearly.synopsis.columns.domain import Domain
+from nearly.synopsis.columns.reading import Schema
 
 FORMAT = 1
 SAMPLED_ROWS_PER_MILLISECOND = 40_000

@@ -25,10 +25,10 @@ import numpy as np
 
 from nearly.engine.locks import exclusive, is_free
 from nearly.errors import EngineError
-from nearly.synopsis.changes import Change, Changes
-from nearly.synopsis.definition import Definition
-from nearly.synopsis.packing import from_bytes, pack_rows, pack_state, to_bytes, unpack_rows, unpack_state
-from nearly.synopsis.state import State
+from nearly.synopsis.build.definition import Definition
+from nearly.synopsis.build.packing import from_bytes, pack_rows, pack_state, to_bytes, unpack_rows, unpack_state
+from nearly.synopsis.structure.state import State
+from nearly.synopsis.upkeep.changes import Change, Changes
 
 DESCRIPTION = "synopsis.json"
 LOG = "log"

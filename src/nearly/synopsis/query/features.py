@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nearly.synopsis.frontier import Box
-from nearly.synopsis.rows import Floats, Integers, Mask
-from nearly.synopsis.sample import Sample
-from nearly.synopsis.statistics import COUNT, FIXED, POSITIVE, ROWS, SQUARES, SUM, Frame, leaf_statistics
+from nearly.synopsis.structure.frontier import Box
+from nearly.synopsis.structure.responses import DELTA, ONE, SQUARE, VALUE, product
+from nearly.synopsis.structure.rows import Floats, Integers, Mask
+from nearly.synopsis.structure.sample import Sample
+from nearly.synopsis.structure.statistics import COUNT, FIXED, POSITIVE, ROWS, SQUARES, SUM, Frame, leaf_statistics
 
-ONE, VALUE, DELTA, SQUARE = range(4)
-"""Responses of a matching row: 1; v, whether it has a value; v times its deviation from the centre; v times that squared."""
 POWERS = 6
 """Columns 1, v, v*d, ..., v*d^4; then the responses times the weight; then the responses times each position."""
 FEWEST_CALIBRATED = 12
@@ -36,12 +35,6 @@ def plain(response: int) -> int:
 def weighted(response: int) -> int:
     """The column of a response times the row's weight."""
     return POWERS + response
-
-
-def product(one: int, two: int) -> int:
-    """The column that holds the product of two responses."""
-    exponents = (0, 0, 1, 2)
-    return 0 if one == two == ONE else 1 + exponents[one] + exponents[two]
 
 
 class Stratum(NamedTuple):

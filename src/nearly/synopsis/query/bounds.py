@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from nearly.synopsis.estimate import added
-from nearly.synopsis.features import DELTA, ONE, VALUE, Piece, plain
+from nearly.synopsis.query.features import Piece, plain
+from nearly.synopsis.query.totals import added
+from nearly.synopsis.structure.responses import DELTA, ONE, VALUE
 
 ROUNDING = 2.0**-40
 """Relative slack for the rounding of long sums."""

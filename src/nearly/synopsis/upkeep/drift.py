@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearly.synopsis.building import Shape, plan_tree
+from nearly.synopsis.build.drafting import Shape, plan_tree
 from nearly.synopsis.partition.several_columns import MaximumVariance
-from nearly.synopsis.rows import Floats, Rows
-from nearly.synopsis.sample import Sample
-from nearly.synopsis.statistics import COUNT, ROWS, SQUARES, SUM
-from nearly.synopsis.tree import Tree
-from nearly.synopsis.view import View
+from nearly.synopsis.query.view import View
+from nearly.synopsis.structure.rows import Floats, Rows
+from nearly.synopsis.structure.sample import Sample
+from nearly.synopsis.structure.statistics import COUNT, ROWS, SQUARES, SUM
+from nearly.synopsis.structure.tree import Tree
 
 BETA = 2.0
 """By how much a variance may change before the tree is questioned, and by how much a new tree must be better."""

@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from nearly.synopsis.features import Features, Number, Piece, plain, product, weighted
-from nearly.synopsis.rows import Floats
+from nearly.synopsis.query.features import Features, Number, Piece, plain, weighted
+from nearly.synopsis.structure.responses import product
+from nearly.synopsis.structure.rows import Floats
 
 
 def added(value: Number) -> float:

@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nearly.synopsis.archive import Archive, caught_up, rebuild
-from nearly.synopsis.building import Draft, Shape, draft_for
-from nearly.synopsis.changes import Changes, apply, size
-from nearly.synopsis.drift import BETA, Proposal, leaf_variances, propose, propose_around, verdict, weights
-from nearly.synopsis.extremes import Largest
-from nearly.synopsis.rows import Floats, Integers, concatenate
-from nearly.synopsis.sample import arranged
-from nearly.synopsis.state import Leaves, State
-from nearly.synopsis.statistics import ROWS, Hull, frame_for
-from nearly.synopsis.view import View
+from nearly.synopsis.build.drafting import Draft, Shape, draft_for
+from nearly.synopsis.query.view import View
+from nearly.synopsis.structure.extremes import Largest
+from nearly.synopsis.structure.rows import Floats, Integers, concatenate
+from nearly.synopsis.structure.sample import arranged
+from nearly.synopsis.structure.state import Leaves, State
+from nearly.synopsis.structure.statistics import ROWS, Hull, frame_for
+from nearly.synopsis.upkeep.archive import Archive, caught_up, rebuild
+from nearly.synopsis.upkeep.changes import Changes, apply, size
+from nearly.synopsis.upkeep.drift import BETA, Proposal, leaf_variances, propose, propose_around, verdict, weights
 
 logger = logging.getLogger(__name__)
 

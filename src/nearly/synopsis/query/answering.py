@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from nearly.algebra.moments import pooled_freedom, quantile
-from nearly.synopsis import bounds
-from nearly.synopsis.aggregates import ESTIMATED, Aggregate
-from nearly.synopsis.estimate import added, exact_totals, piece_means, piece_variance, totals
-from nearly.synopsis.features import Number, Piece
-from nearly.synopsis.frontier import Box, Frontier
-from nearly.synopsis.rows import Floats
-from nearly.synopsis.statistics import COUNT, ROWS, SUM
-from nearly.synopsis.view import View
+from nearly.synopsis.query import bounds
+from nearly.synopsis.query.aggregates import ESTIMATED, Aggregate
+from nearly.synopsis.query.features import Number, Piece
+from nearly.synopsis.query.totals import added, exact_totals, piece_means, piece_variance, totals
+from nearly.synopsis.query.view import View
+from nearly.synopsis.structure.frontier import Box, Frontier
+from nearly.synopsis.structure.rows import Floats
+from nearly.synopsis.structure.statistics import COUNT, ROWS, SUM
 
 
 @dataclass(frozen=True, slots=True)

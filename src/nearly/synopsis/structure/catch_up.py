@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearly.synopsis.features import product
-from nearly.synopsis.rows import Floats
-from nearly.synopsis.statistics import COUNT, ROWS, SQUARES, SUM
+from nearly.synopsis.structure.responses import product
+from nearly.synopsis.structure.rows import Floats
+from nearly.synopsis.structure.statistics import COUNT, ROWS, SQUARES, SUM
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearly.synopsis.rows import Floats, Integers, Mask
+from nearly.synopsis.structure.rows import Floats, Integers, Mask
 
 KEPT = 10
 """Values kept per leaf and side."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearly.synopsis.rows import Floats, Integers
-from nearly.synopsis.tree import Tree
+from nearly.synopsis.structure.rows import Floats, Integers
+from nearly.synopsis.structure.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from nearly.errors import SchemaError
-from nearly.synopsis.frontier import Box, Range
-from nearly.synopsis.reading import Schema
-from nearly.synopsis.rows import MISSING
+from nearly.synopsis.columns.reading import Schema
+from nearly.synopsis.structure.frontier import Box, Range
+from nearly.synopsis.structure.rows import MISSING
 
 PAIR = 2
 

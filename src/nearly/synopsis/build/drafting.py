@@ -13,11 +13,11 @@ from nearly.errors import SchemaError
 from nearly.synopsis.partition import one_column
 from nearly.synopsis.partition.several_columns import MaximumVariance, grow
 from nearly.synopsis.partition.variance import Prefixes
-from nearly.synopsis.rows import Floats, Integers, Mask, Rows, concatenate
-from nearly.synopsis.sample import Sample, arranged, lowest_tickets
-from nearly.synopsis.state import Leaves, State
-from nearly.synopsis.statistics import Frame, frame_for
-from nearly.synopsis.tree import Tree, from_cuts, single_leaf
+from nearly.synopsis.structure.rows import Floats, Integers, Mask, Rows, concatenate
+from nearly.synopsis.structure.sample import Sample, arranged, lowest_tickets
+from nearly.synopsis.structure.state import Leaves, State
+from nearly.synopsis.structure.statistics import Frame, frame_for
+from nearly.synopsis.structure.tree import Tree, from_cuts, single_leaf
 
 SAMPLES_PER_LEAF = 32
 """Rows of the optimisation sample for each leaf of a tree on one column."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nearly.synopsis.rows import Rows
-from nearly.synopsis.state import State
+from nearly.synopsis.structure.rows import Rows
+from nearly.synopsis.structure.state import State
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nearly.synopsis.rows import Floats, Integers, Mask
+from nearly.synopsis.structure.rows import Floats, Integers, Mask
 
 LEAF = -1
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nearly.synopsis.catch_up import CatchUp
-from nearly.synopsis.extremes import Largest
-from nearly.synopsis.rows import Floats, Integers, Rows, concatenate
-from nearly.synopsis.sample import Sample, arranged
-from nearly.synopsis.statistics import Frame, Hull, leaf_statistics
+from nearly.synopsis.structure.catch_up import CatchUp
+from nearly.synopsis.structure.extremes import Largest
+from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate
+from nearly.synopsis.structure.sample import Sample, arranged
+from nearly.synopsis.structure.statistics import Frame, Hull, leaf_statistics
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearly.synopsis.rows import Floats, Integers, Rows
-from nearly.synopsis.tree import Tree
+from nearly.synopsis.structure.rows import Floats, Integers, Rows
+from nearly.synopsis.structure.tree import Tree
 
 ROWS, COUNT, SUM, SQUARES, POSITIVE = range(5)
 """Columns: all rows; those with a value; sum and sum of squares of deviations from the centre; sum of the positive values."""

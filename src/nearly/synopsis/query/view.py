@@ -6,11 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from nearly.synopsis.features import Features
-from nearly.synopsis.frontier import Box, Frontier, Index
-from nearly.synopsis.rows import Mask
-from nearly.synopsis.state import State
-from nearly.synopsis.statistics import COUNT, POSITIVE, ROWS, SUM, Hull, roll_up
+from nearly.synopsis.query.features import Features
+from nearly.synopsis.structure.frontier import Box, Frontier, Index
+from nearly.synopsis.structure.rows import Mask
+from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.statistics import COUNT, POSITIVE, ROWS, SUM, Hull, roll_up
 
 
 class View:

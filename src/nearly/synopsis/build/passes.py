@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nearly.synopsis.building import Draft, Part
-from nearly.synopsis.domain import MOST_TEXTS
-from nearly.synopsis.packing import from_bytes, pack_part, to_bytes
-from nearly.synopsis.reading import Schema, row_numbers
-from nearly.synopsis.rows import tickets_of
+from nearly.synopsis.build.drafting import Draft, Part
+from nearly.synopsis.build.packing import from_bytes, pack_part, to_bytes
+from nearly.synopsis.columns.domain import MOST_TEXTS
+from nearly.synopsis.columns.reading import Schema, row_numbers
+from nearly.synopsis.structure.rows import tickets_of
 
 PLANNING = 0x706C616E
 """Sets the draw of the planning sample apart from that of the leaf samples."""

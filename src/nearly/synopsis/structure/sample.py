@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nearly.synopsis.rows import Floats, Hashes, Integers, Mask, Rows, concatenate
+from nearly.synopsis.structure.rows import Floats, Hashes, Integers, Mask, Rows, concatenate
 
 
 @dataclass(frozen=True)
