@@ -50,7 +50,7 @@ def measure(queries: int) -> Iterator[Record]:
     budget = round(RATE * len(values))
     for dimensions in range(2, 6):
         rows = Rows(coordinates[:dimensions], values, identity, tickets_of(identity, 0))
-        cut = _cut_share(View(_build(rows, dimensions, LEAVES * 2)), rows.coordinates)
+        cut = _cut_share(View(_build(rows, dimensions, LEAVES * 2)), rows)
         mine = View(_build(rows, dimensions, round(budget / cut)))
         chosen = np.random.default_rng(14).choice(len(rows), budget, replace=False)
         other = UniformOverTree(View(_balanced(rows, dimensions)), rows.take(chosen), len(rows))
@@ -82,10 +82,11 @@ def _compare(rows: Rows, mine: View, other: UniformOverTree, dimensions: int, qu
     }  # fmt: skip
 
 
-def _cut_share(view: View, coordinates: Floats) -> float:
+def _cut_share(view: View, rows: Rows) -> float:
     """The share of leaves that a query cuts, on average: with it, storage is set so that both sides look at as many tuples."""
     rng = np.random.default_rng(15)
-    cut = [len(view.frontier(_box(coordinates, rng)).partial) for _ in range(50)]
+    boxes = [_box(rows.coordinates, rng) for _ in range(150)]
+    cut = [len(view.frontier(box).partial) for box in boxes if _inside(rows, box).sum() >= SMALLEST_COUNT]
     return float(np.mean(cut)) / view.frame.tree.leaves
 
 

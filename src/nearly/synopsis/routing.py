@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from nearly.answer import Answer
 from nearly.engine.layouts import Table
-from nearly.errors import NearlyError, Unsupported
+from nearly.errors import NearlyError, UnknownName, Unsupported
 from nearly.plan import types
 from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal
 from nearly.plan.nodes import Aggregate, Filter, Plan, Project, Query, Scan, Sort
@@ -28,6 +28,8 @@ from nearly.synopsis.structure.rows import LOWEST, MISSING
 from nearly.synopsis.synopsis import Synopsis
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+ROUNDING = 1e-9
+"""A bound so close to a whole number, relatively, is that number but for the rounding of sums."""
 BOUNDS = ("value", "low", "high", "hard_low", "hard_high")
 
 
@@ -44,31 +46,41 @@ def route(synopses: Synopses, query: Query | None, table: Table | None, confiden
     names = [using] if using is not None else synopses.names
     if query is None or table is None:
         return _none(using, "the query is not over one table, or is left to Spark as it is")
-    reasons, best = [], None
+    reasons: list[str] = []
+    best: Answer | None = None
     for name in names:
-        found = synopses.get(name)
-        if found.definition.table != table.name:
-            if using is not None:
-                return _none(using, f"it is about table {found.definition.table!r}, not {table.name!r}")
-            continue
         try:
-            if using is None:
-                refuse_stale(found, table)
-            answer = answer_query(found, query, confidence)
+            answer = _asked(synopses.get(name), query, table, confidence, forced=using is not None)
         except NearlyError as trouble:
-            reasons.append(f"synopsis {found.name}: no, {trouble}")
             if using is not None:
-                raise Unsupported(f"synopsis {found.name!r} cannot answer this query: {trouble}") from trouble
+                missing = isinstance(trouble, UnknownName) and name.lower() not in synopses.names
+                raise trouble if missing else _refusal(name, trouble) from trouble
+            reasons.append(f"synopsis {name}: no, {trouble}")
             continue
-        reasons.append(f"synopsis {found.name}: yes, relative error {answer.error:.2g} at {confidence:.0%} confidence")
-        if best is None or answer.error < best.error:
-            best = answer
+        if answer is not None:
+            reasons.append(f"synopsis {name}: yes, relative error {answer.error:.2g} at {confidence:.0%} confidence")
+            best = answer if best is None or answer.error < best.error else best
     return Route(best, tuple(reasons))
+
+
+def _asked(synopsis: Synopsis, query: Query, table: Table, confidence: float, forced: bool) -> Answer | None:
+    """The answer of one synopsis; None when it is about another table and was not asked for by name."""
+    if synopsis.definition.table != table.name:
+        if forced:
+            raise Unsupported(f"it is about table {synopsis.definition.table!r}, not {table.name!r}")
+        return None
+    if not forced:
+        refuse_stale(synopsis, table)
+    return answer_query(synopsis, query, confidence)
+
+
+def _refusal(name: str, trouble: object) -> Unsupported:
+    return Unsupported(f"synopsis {name!r} cannot answer this query: {trouble}")
 
 
 def _none(using: str | None, reason: str) -> Route:
     if using is not None:
-        raise Unsupported(f"synopsis {using!r} cannot answer this query: {reason}")
+        raise _refusal(using, reason)
     return Route(None, (f"synopses: no, {reason}",))
 
 
@@ -238,7 +250,7 @@ def _cast(value: float, type_: DataType, bound: str) -> Any:
     scale = type_.scale if isinstance(type_, types.Decimal) else 0
     scaled = value * 10.0**scale
     near = round(scaled)
-    if bound != "value" and abs(near - scaled) > 1e-6 * max(1.0, abs(scaled)) * 1e-3:
+    if bound != "value" and abs(near - scaled) > ROUNDING * max(1.0, abs(scaled)):
         near = math.floor(scaled) if "low" in bound else math.ceil(scaled)
     return Number(near).scaleb(-scale) if isinstance(type_, types.Decimal) else near
 
