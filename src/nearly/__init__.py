@@ -14,7 +14,8 @@ from nearly.errors import (
 from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.derive import constraints_from
 from nearly.missing.statements.constraint import Constraint
-from nearly.session import Query, Session, connect
+from nearly.query import Query
+from nearly.session import Session, connect
 
 __version__ = "0.1.0"
 

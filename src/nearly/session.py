@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from nearly.answer import Answer
-from nearly.display.show import show
 from nearly.engine.catalog import Catalog
 from nearly.engine.cluster import Sites, open_cluster
-from nearly.engine.exact import DEFAULT_MEMORY_MB, Engine, Prepared
+from nearly.engine.exact import DEFAULT_MEMORY_MB, Engine
 from nearly.engine.growth import append, refresh
 from nearly.engine.layouts import Table
 from nearly.engine.preparation import prepare
 from nearly.engine.sources import register_source
 from nearly.errors import EngineError, SchemaError
-from nearly.missing.contingency import DEFAULT_SECONDS, Contingency, MissingRows
+from nearly.missing.contingency import Contingency, MissingRows
 from nearly.plan.goal import Goal, split_goal
 from nearly.progress_bar import ProgressBar
-from nearly.progressive.deadline import Deadline
-from nearly.progressive.run import Request, Run, resumed, unfinished
+from nearly.progressive.run import Request, resumed, unfinished
+from nearly.query import Help, Query
+from nearly.synopsis.catalogue import Synopses, options_from
+from nearly.synopsis.synopsis import Synopsis
 
 DEFAULT_PATH = ".nearly"
 _SIZES = {"": 1 / (1 << 20), "kb": 1 / 1024, "mb": 1, "gb": 1024}
@@ -67,6 +67,7 @@ class Session:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._synopses = Synopses(engine)
         self._closed = False
         self._contingency = Contingency(engine)
 
@@ -80,6 +81,7 @@ class Session:
         """Release the session; Spark is stopped only if it was started here. Closing twice is harmless."""
         if not self._closed:
             self._closed = True
+            self._synopses.close()
             self._engine.cluster.close()
 
     @property
@@ -124,6 +126,28 @@ class Session:
         """Forget a table and remove what nearly wrote for it; the user's own files stay."""
         self._open.catalog.drop(name)
 
+    def create_synopsis(
+        self, name: str, table: str, measure: str, on: Any, *, key: Sequence[str] | None = None, **options: Any
+    ) -> Synopsis:
+        """Build a synopsis of a table: instant answers about a measure, filtered by the columns `on` (a list of lists makes several
+        trees). The options are those of `nearly.synopsis.catalogue.Options`; `key` tells rows apart for deletes.
+        """
+        with ProgressBar(f"building {name}") as bar:
+            return self._open_synopses.create(name, table, measure, on, key, options_from(options), bar)
+
+    def synopsis(self, name: str) -> Synopsis:
+        """A synopsis of the catalog, opened if need be."""
+        return self._open_synopses.get(name)
+
+    @property
+    def synopses(self) -> tuple[str, ...]:
+        """Names of the synopses."""
+        return self._open_synopses.names
+
+    def drop_synopsis(self, name: str) -> None:
+        """Forget a synopsis and remove its files; the table stays."""
+        self._open_synopses.drop(name)
+
     def sql(
         self,
         text: str,
@@ -132,10 +156,12 @@ class Session:
         seed: int = 0,
         kernel: str | None = None,
         stream: Sequence[str] | None = None,
+        using: str | None = None,
     ) -> Query:
         """A lazy query; nothing runs before it is asked for an answer.
 
         `kernel` forces `native` or `spark`. `stream` names the tables that are read piece by piece, instead of the largest ones.
+        `using` names the synopsis that must answer; without it one answers first when it covers the query.
         The text may end in `WITHIN 1% [CONFIDENCE 95%]` or `WITHIN 2 SECONDS`.
         """
         plain, goal = split_goal(text)
@@ -145,7 +171,7 @@ class Session:
         if seed < 0:
             raise SchemaError(f"seed={seed} must not be negative")
         request = Request(asked, seed, None if stream is None else frozenset(stream))
-        return Query(self._open, plain, request, kernel, goal, contingency=self._contingency)
+        return Query(self._help, plain, request, kernel, goal, using)
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -155,7 +181,7 @@ class Session:
     def resume(self, id_: str) -> Query:
         """The query of this id, going on from the last batch that was read before it was killed or paused."""
         run = resumed(self._open, id_)
-        return Query(self._open, run.prepared.text, run.request, None, Goal(), run)
+        return Query(self._help, run.prepared.text, run.request, None, Goal(), run=run)
 
     def missing(self, table: str, constraints: Any = None) -> MissingRows | None:
         """State what is known about rows that are missing from a table: `Constraint`s, or a YAML or JSON file of them.
@@ -166,144 +192,19 @@ class Session:
         return self._contingency.state(self._open.catalog.table(table).name, constraints)
 
     @property
+    def _help(self) -> Help:
+        return Help(self._open, self._synopses, self._contingency)
+
+    @property
+    def _open_synopses(self) -> Synopses:
+        self._refuse_closed()
+        return self._synopses
+
+    @property
     def _open(self) -> Engine:
-        if self._closed:
-            raise EngineError("the session is closed; open another with nearly.connect()")
+        self._refuse_closed()
         return self._engine
 
-
-class Query:
-    """A question and its answers: iterate for answers that tighten until the last one is exact."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        text: str,
-        request: Request,
-        kernel: str | None,
-        goal: Goal,
-        run: Run | None = None,
-        contingency: Contingency | None = None,
-    ) -> None:
-        self._engine = engine
-        self._contingency = contingency or Contingency(engine)
-        self._text = text
-        self._request = request
-        self._kernel = kernel
-        self._goal = goal
-        self._prepared: Prepared | None = None if run is None else run.prepared
-        self._run = run
-
-    def exact(self) -> Answer:
-        """The exact answer, equal to Spark SQL's, at once and without estimates before it."""
-        result = self._engine.run(self._ready)
-        return Answer.exactly(result.table, result.source, self._request.confidence, dict(result.stats))
-
-    def range(self, *, seconds: float | None = DEFAULT_SECONDS) -> Answer:
-        """The range that the answer can take given what `db.missing` states, as bounds that hold for sure.
-
-        The answer's `table` is that of the rows that are there. `seconds` limits the time spent on the range; when it is over, the
-        range is still valid, if not tight.
-        """
-        (answer,) = self._contingency.ranges(self._text, lambda text: iter([self._sibling(text).exact()]), seconds)
-        return answer
-
-    def ranges(self, *, seconds: float | None = DEFAULT_SECONDS) -> Iterator[Answer]:
-        """Ranges, one for each answer over the rows that are there: probable and certain bounds of both kinds of rows together."""
-        return self._contingency.ranges(self._text, lambda text: iter(self._sibling(text)), seconds)
-
-    def _sibling(self, text: str) -> Query:
-        """Another question, asked the same way."""
-        return Query(self._engine, text, self._request, self._kernel, Goal())
-
-    def explain(self) -> str:
-        """The plan, what runs where, which kernel, and why."""
-        return self._engine.explain(self._ready)
-
-    def __iter__(self) -> Iterator[Answer]:
-        yield from self._answers(self._goal)
-
-    def answers(self, *, error: float | None = None, seconds: float | None = None) -> Iterator[Answer]:
-        """Answers until one's relative error is at most `error` or some `seconds` have passed; else until the exact one.
-
-        The error is judged by intervals that stay valid although the run stops as soon as they are narrow. Without either, what
-        the query's own text asks for counts.
-        """
-        goal = Goal(error, seconds) if error is not None or seconds is not None else self._goal
-        for name, value in (("error", goal.error), ("seconds", goal.seconds)):
-            if value is not None and not value > 0:
-                raise SchemaError(f"{name}={value} must be greater than 0")
-        return self._answers(goal)
-
-    def run(self, *, error: float | None = None, seconds: float | None = None) -> Answer:
-        """The last of the answers that `answers` gives for the same arguments."""
-        answer = None
-        for answer in self.answers(error=error, seconds=seconds):  # noqa: B007  the last one counts
-            pass
-        return _given(answer)
-
-    def live(self, *, error: float | None = None, seconds: float | None = None) -> Answer:
-        """Show the answers as they come, in a notebook or on the terminal, and return the last one.
-
-        An interrupt (Ctrl-C, or the notebook's stop button) stops the query; its newest answer is then the last one.
-        """
-        return _given(show(self.answers(error=error, seconds=seconds), self.stop).answer)
-
-    @property
-    def id(self) -> str:
-        """The name under which `Session.resume` finds the query again after a crash."""
-        return self._current.id
-
-    @property
-    def last(self) -> Answer | None:
-        """The newest answer so far."""
-        return self._current.last
-
-    def stop(self) -> None:
-        """End the query; an iteration over it ends too, and the last answer stays."""
-        self._current.stop()
-
-    def pause(self) -> None:
-        """Free Spark until `resume`; an iteration over the query waits."""
-        self._current.pause()
-
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self._current.resume()
-
-    def _answers(self, goal: Goal) -> Iterator[Answer]:
-        run = self._fresh_run()
-        deadline = Deadline(run, goal.seconds)
-        answers = run.answers()
-        try:
-            for answer in answers:
-                yield answer
-                if deadline.passed or (goal.error is not None and answer.stats.get("anytime_error", 0.0) <= goal.error):
-                    return
-        finally:
-            answers.close()
-            deadline.cancel()
-
-    @property
-    def _current(self) -> Run:
-        if self._run is None:
-            self._run = Run(self._engine, self._ready, self._request)
-        return self._run
-
-    def _fresh_run(self) -> Run:
-        """A run that has not been used; every iteration is a run of its own."""
-        if self._run is not None and self._run.used:
-            self._run = None
-        return self._current
-
-    @property
-    def _ready(self) -> Prepared:
-        if self._prepared is None:
-            self._prepared = self._engine.prepare(self._text, self._kernel)
-        return self._prepared
-
-
-def _given(answer: Answer | None) -> Answer:
-    if answer is None:
-        raise EngineError("the query was stopped before its first answer")
-    return answer
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise EngineError("the session is closed; open another with nearly.connect()")

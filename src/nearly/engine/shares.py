@@ -92,14 +92,14 @@ def read_nothing(reader: NativeReader, table: Table, columns: list[str]) -> exp.
 
 def read_blocks(reader: NativeReader, table: Table, layout: Layout, columns: list[str], blocks: Sequence[Block]) -> exp.Expr:
     """The query that reads some blocks of a layout."""
-    runs = _runs(blocks)
+    runs = file_runs(blocks)
     if not runs:
         return read_nothing(reader, table, columns)
     whole = [run.path for run in runs if run.whole]
     queries: list[exp.Expr] = [reader.query(table, layout, columns, whole)] if whole else []
     for run in (run for run in runs if not run.whole):
         part = reader.query(table, layout, columns, [run.path], row_numbers=True)
-        queries.append(part.where(_row_range(run), copy=False))
+        queries.append(part.where(row_range(run), copy=False))
     return reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), queries)
 
 
@@ -164,7 +164,7 @@ def _within(table: Table, name: str, low: Any, high: Any) -> exp.Expr:
     return inside if low is not None else exp.or_(inside, exp.Is(this=column.copy(), expression=exp.Null()))
 
 
-def _runs(blocks: Sequence[Block]) -> list[Part]:
+def file_runs(blocks: Sequence[Block]) -> list[Part]:
     """The blocks' parts, neighbours in a file joined."""
     runs: list[Part] = []
     for part in sorted((part for block in blocks for part in block.parts), key=lambda part: (part.path, part.first_row)):
@@ -177,7 +177,8 @@ def _runs(blocks: Sequence[Block]) -> list[Part]:
     return runs
 
 
-def _row_range(run: Part) -> exp.Expr:
+def row_range(run: Part) -> exp.Expr:
+    """The condition that a row of a file belongs to a run; the query must number its rows."""
     column = exp.column(ROW_NUMBER)
     return exp.and_(
         exp.GTE(this=column.copy(), expression=exp.Literal.number(run.first_row)),

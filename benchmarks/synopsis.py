@@ -1,0 +1,89 @@
+"""Synopses: accuracy against sampling, certain bounds, latency, speed of building and updates, waiting while a tree is planned."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.report import Record, print_summary, print_table, write_json
+from benchmarks.synopses import accuracy, dimensions, speed, updates
+from benchmarks.synopses.data import DATA_SETS, DataSet, sensor
+
+ACCURACY = ("data", "variant", "aggregate", "median error %", "seed %", "uniform %", "stratified %", "vs uniform", "vs stratified",
+            "median interval %", "coverage", "hard failures", "processed %")  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 1 when a certain bound failed or a tree lost a row."""
+    options = parse(arguments)
+    rows = [row for name in options.data for row in _accuracy(DATA_SETS[name](), options.queries)]
+    print_table(ACCURACY, rows)
+    several = list(dimensions.measure(options.queries // 10))
+    _show("several columns, 1,024 leaves", several)
+    followed = sensor(2_000_000)
+    changes = [updates.sorted_arrivals(followed, 1000), updates.concentrated_deletes(followed, 1000)]
+    _show("after changes", changes)
+    times = speed.measure()
+    _show("time, 10 million rows", [times])
+    summary = summarize(rows, several, changes, times, updates.pause(followed))
+    print()
+    print_summary(summary)
+    if options.json:
+        settings: Record = {"benchmark": "synopsis", "queries": options.queries, "leaves": accuracy.LEAVES, "rate": accuracy.RATE}
+        write_json(options.json, settings, summary, [*rows, *several, *changes, times])
+    return 1 if summary["hard_failures"] or not all(each["exact"] for each in changes) else 0
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="run bench synopsis", description=__doc__)
+    parser.add_argument("--queries", type=int, default=2000, help="random queries on each data set (default 2000)")
+    parser.add_argument("--data", nargs="+", choices=list(DATA_SETS), default=list(DATA_SETS), help="data sets (default all)")
+    parser.add_argument("--json", type=Path, help="write the report to this file")
+    options = parser.parse_args(arguments)
+    if options.queries < 10:
+        parser.error("--queries must be at least 10")
+    return options
+
+
+def _accuracy(data: DataSet, queries: int) -> list[Record]:
+    rows = list(accuracy.measure(data, queries))
+    print(f"{data.name} done", file=sys.stderr, flush=True)
+    if data.name == "adversarial":
+        _show("challenging queries on adversarial data", [accuracy.challenging(data, queries)])
+    return rows
+
+
+def summarize(
+    rows: Sequence[Record], several: Sequence[Record], changes: Sequence[Record], times: Record, pause_ms: float
+) -> Record:
+    """The figures of the issue: errors are fractions; the worst of data sets and aggregates at equal tuples per query."""
+    equal = [each for each in rows if each["variant"] == "ESS"]
+    return {
+        "median_error": max(_number(each, "median error %") for each in equal) / 100.0,
+        "vs_uniform": min(_number(each, "vs uniform") for each in equal),
+        "vs_stratified": min(_number(each, "vs stratified") for each in equal),
+        "coverage_lowest": min(_number(each, "coverage") for each in equal),
+        "hard_failures": int(sum(_number(each, "hard failures") for each in [*rows, *several])),
+        "query_ms_median": _number(times, "query ms median"),
+        "query_ms_p99": _number(times, "query ms p99"),
+        "updates_per_s": min(_number(times, "durable updates/s"), *(_number(each, "rows/s") for each in changes)),
+        "partition_s": _number(times, "planning s"),
+        "build_rows_per_s": _number(times, "build rows/s"),
+        "longest_pause_ms": pause_ms,
+    }  # fmt: skip
+
+
+def _number(row: Record, name: str) -> float:
+    value = row[name]
+    return float(value) if isinstance(value, int | float) else float("nan")
+
+
+def _show(title: str, rows: Sequence[Record]) -> None:
+    print(f"\n{title}")
+    print_table(list(rows[0]), rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Intervals from estimated variances, and the moments of several strata put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from scipy.special import ndtri, stdtrit
+
+from nearly.errors import SchemaError
+
+MOST_FREEDOM = 1e6
+"""Beyond this Student's distribution is the normal one."""
+
+
+def check_confidence(confidence: float) -> float:
+    """The confidence, when it is a probability strictly between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise SchemaError(f"confidence={confidence} must lie between 0 and 1")
+    return confidence
+
+
+@lru_cache(maxsize=4096)
+def quantile(confidence: float, freedom: int | None = None) -> float:
+    """The half-width, in standard errors, of a two-sided interval: Student's t with `freedom` degrees, else the normal.
+
+    >>> round(quantile(0.95), 2), round(quantile(0.95, 10), 2)
+    (1.96, 2.23)
+    """
+    level = 0.5 + check_confidence(confidence) / 2
+    return float(ndtri(level) if freedom is None else stdtrit(max(1, freedom), level))
+
+
+def pooled_freedom(total: float, weighted: float) -> int | None:
+    """Degrees of freedom of a sum of independent estimates with variances v on f degrees: (sum v)^2 / sum(v^2 / f).
+
+    `total` is sum v and `weighted` is sum(v^2 / f). None, for the normal distribution, when nothing varies (Welch; Satterthwaite).
+
+    >>> pooled_freedom(2.0, 2 * 1.0 / 10)
+    20
+    """
+    return max(1, int(min(total * total / weighted, MOST_FREEDOM))) if weighted > 0 else None
+
+
+def merged(parts: Iterable[tuple[float, float, float]]) -> tuple[float, float, float]:
+    """Count, mean and sum of squared deviations of a union, from those of its disjoint parts.
+
+    Law: the result does not depend on how the rows were cut into parts (Chan, Golub and LeVeque 1983).
+
+    >>> merged([(2, 1.0, 2.0), (1, 4.0, 0.0)])
+    (3.0, 2.0, 8.0)
+    """
+    count, mean, squares = 0.0, 0.0, 0.0
+    for other_count, other_mean, other_squares in parts:
+        if not other_count:
+            continue
+        total = count + other_count
+        shift = other_mean - mean
+        mean += shift * other_count / total
+        squares += other_squares + shift * shift * count * other_count / total
+        count = total
+    return count, mean, squares

@@ -1,0 +1,111 @@
+"""Passes over a table: Spark tasks stream their share of the rows through a function of the caller and send back what it found.
+
+Rows come with the number of their file and their place in it, which do not depend on how many tasks there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+
+from nearly.engine.exact import Engine
+from nearly.engine.layouts import Table
+from nearly.engine.shares import block_share, file_runs, row_range
+from nearly.engine.worker import Settings, native
+from nearly.errors import EngineError, NearlyError, SchemaError, Unsupported
+
+BATCH_ROWS = 131_072
+TASKS_PER_CORE = 1
+MOST_ROWS_PER_TASK = 64_000_000
+_SCHEMA = "trouble string, payload binary"
+_TROUBLES: dict[str, type[NearlyError]] = {each.__name__: each for each in (SchemaError, Unsupported, EngineError)}
+
+
+class RowTask(Protocol):
+    """What runs over the rows of one task; picklable before its first row, and made anew for each task."""
+
+    def take(self, file: int, first_row: int, batch: pa.RecordBatch) -> None:
+        """Look at rows that stand next to each other in a file."""
+        ...
+
+    def finish(self) -> bytes:
+        """What the driver is told."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    file: int
+    first_row: int
+    sql: str
+
+
+class _Scan:
+    """The function of a Spark task."""
+
+    def __init__(self, task: RowTask, shares: Sequence[Sequence[_Run]], settings: Settings) -> None:
+        self._task = task
+        self._shares = shares
+        self._settings = settings
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            for numbers in batches:
+                for number in numbers.column(0).to_pylist():
+                    for run in self._shares[number]:
+                        self._stream(run)
+            yield _row(None, self._task.finish())
+        except NearlyError as trouble:
+            yield _row(type(trouble).__name__, str(trouble).encode())
+
+    def _stream(self, run: _Run) -> None:
+        engine = native()
+        engine.configure(self._settings)
+        cursor = engine.connection.cursor()
+        try:
+            row = run.first_row
+            for batch in cursor.sql(run.sql).to_arrow_reader(BATCH_ROWS):
+                self._task.take(run.file, row, batch)
+                row += batch.num_rows
+        finally:
+            cursor.close()
+
+
+def _row(trouble: str | None, payload: bytes) -> pa.RecordBatch:
+    """An error that the task raises on purpose travels as data, so that Spark does not retry it."""
+    return pa.RecordBatch.from_arrays(
+        [pa.array([trouble], pa.string()), pa.array([payload], pa.binary())], names=["trouble", "payload"]
+    )
+
+
+def scan_rows(engine: Engine, table: Table, columns: Sequence[str], task: RowTask) -> list[bytes]:
+    """Every task's finding, after all rows of the table were seen once."""
+    table.base.verify()
+    sites = engine.cluster.sites
+    count = max(sites.executors * sites.cores * TASKS_PER_CORE, -(-table.rows // MOST_ROWS_PER_TASK))
+    count = max(1, min(count, len(table.base.blocks)))
+    shares = [_runs(engine, table, columns, count, number) for number in range(count)]
+    scan = _Scan(task, shares, Settings(1, engine.native.memory_mb, engine.cluster.time_zone))
+    try:
+        rows = engine.cluster.spark.range(0, count, 1, count).mapInArrow(scan, _SCHEMA).toArrow()
+    except PySparkException as trouble:
+        raise EngineError(f"a pass over table {table.name!r} failed: {trouble}") from trouble
+    for row in rows.to_pylist():
+        if row["trouble"] is not None:
+            raise _TROUBLES.get(row["trouble"], EngineError)(row["payload"].decode())
+    return [payload.as_py() for payload in rows["payload"]]
+
+
+def _runs(engine: Engine, table: Table, columns: Sequence[str], tasks: int, number: int) -> list[_Run]:
+    numbers = {path: place for place, path in enumerate(table.base.manifest.paths)}
+    found = []
+    for run in file_runs(block_share(table.base.blocks, tasks, number)):
+        query = engine.native.reader.query(table, table.base, columns, [run.path], row_numbers=not run.whole)
+        if not run.whole:
+            query = query.where(row_range(run), copy=False)
+        found.append(_Run(numbers[run.path], run.first_row, query.sql(dialect="duckdb")))
+    return found

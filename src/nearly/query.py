@@ -1,0 +1,175 @@
+"""A query: a question and its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nearly.answer import Answer
+from nearly.display.show import show
+from nearly.engine.exact import Engine, Prepared
+from nearly.errors import EngineError, SchemaError
+from nearly.missing.contingency import DEFAULT_SECONDS, Contingency
+from nearly.plan.goal import Goal
+from nearly.progressive.deadline import Deadline
+from nearly.progressive.run import Request, Run
+from nearly.synopsis.catalogue import Synopses
+from nearly.synopsis.routing import Route, route
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """Who can answer: the engine, synopses, and what is known of missing rows."""
+
+    engine: Engine
+    synopses: Synopses
+    contingency: Contingency
+
+
+class Query:
+    """A question and its answers: iterate for answers that tighten until the last one is exact."""
+
+    def __init__(
+        self,
+        help_: Help,
+        text: str,
+        request: Request,
+        kernel: str | None,
+        goal: Goal,
+        using: str | None = None,
+        run: Run | None = None,
+    ) -> None:
+        self._help = help_
+        self._engine = help_.engine
+        self._text = text
+        self._request = request
+        self._kernel = kernel
+        self._goal = goal
+        self._using = using
+        self._prepared: Prepared | None = None if run is None else run.prepared
+        self._run = run
+
+    def exact(self) -> Answer:
+        """The exact answer, equal to Spark SQL's, at once and without estimates before it."""
+        result = self._engine.run(self._ready)
+        return Answer.exactly(result.table, result.source, self._request.confidence, dict(result.stats))
+
+    def range(self, *, seconds: float | None = DEFAULT_SECONDS) -> Answer:
+        """The range that the answer can take given what `db.missing` states, as bounds that hold for sure.
+
+        The answer's `table` is that of the rows that are there. `seconds` limits the time spent on the range; when it is over, the
+        range is still valid, if not tight.
+        """
+        (answer,) = self._help.contingency.ranges(self._text, lambda text: iter([self._sibling(text).exact()]), seconds)
+        return answer
+
+    def ranges(self, *, seconds: float | None = DEFAULT_SECONDS) -> Iterator[Answer]:
+        """Ranges, one for each answer over the rows that are there: probable and certain bounds of both kinds of rows together."""
+        return self._help.contingency.ranges(self._text, lambda text: iter(self._sibling(text)), seconds)
+
+    def _sibling(self, text: str) -> Query:
+        """Another question, asked the same way."""
+        return Query(self._help, text, self._request, self._kernel, Goal())
+
+    def explain(self) -> str:
+        """The plan, what runs where, which kernel, which synopsis answers, and why."""
+        return "\n".join([self._engine.explain(self._ready), *self._route().reasons])
+
+    def __iter__(self) -> Iterator[Answer]:
+        yield from self._answers(self._goal)
+
+    def answers(self, *, error: float | None = None, seconds: float | None = None) -> Iterator[Answer]:
+        """Answers until one's relative error is at most `error` or some `seconds` have passed; else until the exact one.
+
+        The error is judged by intervals that stay valid although the run stops as soon as they are narrow. Without either, what
+        the query's own text asks for counts.
+        """
+        goal = Goal(error, seconds) if error is not None or seconds is not None else self._goal
+        for name, value in (("error", goal.error), ("seconds", goal.seconds)):
+            if value is not None and not value > 0:
+                raise SchemaError(f"{name}={value} must be greater than 0")
+        return self._answers(goal)
+
+    def run(self, *, error: float | None = None, seconds: float | None = None) -> Answer:
+        """The last of the answers that `answers` gives for the same arguments."""
+        answer = None
+        for answer in self.answers(error=error, seconds=seconds):  # noqa: B007  the last one counts
+            pass
+        return _given(answer)
+
+    def live(self, *, error: float | None = None, seconds: float | None = None) -> Answer:
+        """Show the answers as they come, in a notebook or on the terminal, and return the last one.
+
+        An interrupt (Ctrl-C, or the notebook's stop button) stops the query; its newest answer is then the last one.
+        """
+        return _given(show(self.answers(error=error, seconds=seconds), self.stop).answer)
+
+    @property
+    def id(self) -> str:
+        """The name under which `Session.resume` finds the query again after a crash."""
+        return self._current.id
+
+    @property
+    def last(self) -> Answer | None:
+        """The newest answer so far."""
+        return self._current.last
+
+    def stop(self) -> None:
+        """End the query; an iteration over it ends too, and the last answer stays."""
+        self._current.stop()
+
+    def pause(self) -> None:
+        """Free Spark until `resume`; an iteration over the query waits."""
+        self._current.pause()
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._current.resume()
+
+    def _answers(self, goal: Goal) -> Iterator[Answer]:
+        routed = self._route().answer
+        if routed is not None:
+            yield routed
+            if routed.exact or self._using is not None or (goal.error is not None and routed.error <= goal.error):
+                return
+        run = self._fresh_run()
+        deadline = Deadline(run, goal.seconds)
+        answers = run.answers()
+        try:
+            for answer in answers:
+                yield answer
+                if deadline.passed or (goal.error is not None and answer.stats.get("anytime_error", 0.0) <= goal.error):
+                    return
+        finally:
+            answers.close()
+            deadline.cancel()
+
+    @property
+    def _current(self) -> Run:
+        if self._run is None:
+            self._run = Run(self._engine, self._ready, self._request)
+        return self._run
+
+    def _fresh_run(self) -> Run:
+        """A run that has not been used; every iteration is a run of its own."""
+        if self._run is not None and self._run.used:
+            self._run = None
+        return self._current
+
+    def _route(self) -> Route:
+        """What the synopses say to this query."""
+        prepared = self._ready
+        table = self._engine.catalog.table(next(iter(prepared.tables))) if len(prepared.tables) == 1 else None
+        return route(self._help.synopses, prepared.query, table, self._request.confidence, self._using)
+
+    @property
+    def _ready(self) -> Prepared:
+        if self._prepared is None:
+            self._prepared = self._engine.prepare(self._text, self._kernel)
+        return self._prepared
+
+
+def _given(answer: Answer | None) -> Answer:
+    if answer is None:
+        raise EngineError("the query was stopped before its first answer")
+    return answer

@@ -1,0 +1,115 @@
+"""What a synopsis is made for: its table, columns, trees and budget; written as JSON beside its state."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from nearly.errors import EngineError, SchemaError
+from nearly.plan import types
+from nearly.synopsis.build.drafting import Shape
+from nearly.synopsis.columns.domain import Domain
+from nearly.synopsis.columns.reading import Schema
+
+FORMAT = 1
+SAMPLED_ROWS_PER_MILLISECOND = 40_000
+"""Sampled rows a query looks at in a millisecond, by measurement on one core of 2020."""
+SECONDS_FOR_128_LEAVES = 1.0
+BYTES_PER_COLUMN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a synopsis may cost: seconds to plan its tree, milliseconds per query, bytes of sampled rows. None is no limit."""
+
+    build_seconds: float | None = None
+    query_ms: float | None = None
+    bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value is not None and not value > 0:
+                raise SchemaError(f"budget: {name}={value} must be above 0, or None for no limit")
+
+    def leaves(self, wanted: int) -> int:
+        """The number of leaves that can be planned in time: the dynamic program takes time in proportion to their square."""
+        if self.build_seconds is None:
+            return wanted
+        return max(2, min(wanted, int(128 * math.sqrt(self.build_seconds / SECONDS_FOR_128_LEAVES))))
+
+    def samples(self, wanted: int, leaves: int, columns: int, split: int) -> int:
+        """The number of sampled rows that queries can look at in time and that fit in the bytes."""
+        allowed = float(wanted)
+        if self.query_ms is not None:
+            allowed = min(allowed, self.query_ms * SAMPLED_ROWS_PER_MILLISECOND / partial_leaves(leaves, split) * leaves)
+        if self.bytes is not None:
+            allowed = min(allowed, self.bytes / (BYTES_PER_COLUMN * (columns + 3)))
+        return max(2, int(allowed))
+
+
+def partial_leaves(leaves: int, split: int) -> float:
+    """How many leaves a query over all split columns cuts: those on the surface of its box.
+
+    >>> partial_leaves(64, 1)
+    2.0
+    """
+    if split <= 1:
+        return min(2.0, float(leaves))
+    side = leaves ** (1.0 / split)
+    return float(leaves - max(0.0, side - 2.0) ** split)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The definition of a synopsis. `version` is that of the table's content when it was built."""
+
+    name: str
+    table: str
+    version: str
+    rows: int
+    schema: Schema
+    shapes: tuple[Shape, ...]
+
+    def to_json(self) -> dict[str, object]:
+        schema = self.schema
+        return {
+            "format": FORMAT, "name": self.name, "table": self.table, "version": self.version, "rows": self.rows,
+            "columns": [{"name": each.name, "type": str(each.type), "texts": each.texts} for each in schema.domains],
+            "measure": {"name": schema.measure, "type": str(schema.measure_type)}, "key": list(schema.key), "seed": schema.seed,
+            "shapes": [asdict(shape) for shape in self.shapes],
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, text: str) -> Definition:
+        try:
+            found = json.loads(text)
+            if found["format"] != FORMAT:
+                raise EngineError(
+                    f"the synopsis was written in format {found['format']}, this version reads {FORMAT}; build it again"
+                )
+            domains = [Domain(each["name"], types.from_name(each["type"]), list(each["texts"])) for each in found["columns"]]
+            measure = found["measure"]
+            schema = Schema(domains, measure["name"], types.from_name(measure["type"]), tuple(found["key"]), found["seed"])
+            shapes = tuple(Shape(**{**shape, "columns": tuple(shape["columns"])}) for shape in found["shapes"])
+            return cls(found["name"], found["table"], found["version"], found["rows"], schema, shapes)
+        except (KeyError, TypeError, ValueError) as trouble:
+            raise EngineError(f"the description of a synopsis cannot be read: {trouble!r}; drop it and build it again") from trouble
+
+
+def column_sets(on: Sequence[str] | Sequence[Sequence[str]] | str) -> list[list[str]]:
+    """The columns of each tree: one list is one tree, a list of lists several.
+
+    >>> column_sets("day"), column_sets(["day", "shop"]), column_sets([["day"], ["day", "shop"]])
+    ([['day']], [['day', 'shop']], [['day'], ['day', 'shop']])
+    """
+    if isinstance(on, str):
+        return [[on]]
+    if not on:
+        raise SchemaError("on=[] names no column; a synopsis needs at least one column to filter on")
+    if all(isinstance(each, str) for each in on):
+        return [[str(each) for each in on]]
+    if any(isinstance(each, str) for each in on):
+        raise SchemaError("on is a list of columns for one tree, or a list of lists for several; do not mix them")
+    return [list(each) for each in on]

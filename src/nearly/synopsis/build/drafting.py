@@ -1,0 +1,149 @@
+"""Building a state in two passes: a sample decides the tree, then every row is counted in its leaf and a few are sampled.
+
+Pieces of a pass are merged by `Part.merge`, so rows may come in any order, from any number of tasks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nearly.errors import SchemaError
+from nearly.synopsis.partition import one_column
+from nearly.synopsis.partition.several_columns import MaximumVariance, grow
+from nearly.synopsis.partition.variance import Prefixes
+from nearly.synopsis.structure.rows import Floats, Integers, Mask, Rows, concatenate
+from nearly.synopsis.structure.sample import Sample, arranged, lowest_tickets
+from nearly.synopsis.structure.state import Leaves, State
+from nearly.synopsis.structure.statistics import Frame, frame_for
+from nearly.synopsis.structure.tree import Tree, from_cuts, single_leaf
+
+SAMPLES_PER_LEAF = 32
+"""Rows of the optimisation sample for each leaf of a tree on one column."""
+SLACK = 1.25
+"""The second pass offers this many times the wanted samples, because leaf sizes are only estimated before it."""
+MOST_PLANNING_ROWS = 4096
+"""The dynamic program takes time in proportion; more rows hardly change its cuts."""
+MOST_LEAVES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a tree is to be made: which columns split it, how many leaves, how many sampled rows in all, by which partitioning."""
+
+    columns: tuple[int, ...]
+    leaves: int
+    target: int
+    method: str = "sampled"
+    focus: str = "all"
+    pooled: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.leaves <= MOST_LEAVES:
+            raise SchemaError(f"leaves={self.leaves} is not between 1 and {MOST_LEAVES}")
+
+    @property
+    def optimisation_rows(self) -> int:
+        return SAMPLES_PER_LEAF * self.leaves if len(self.columns) == 1 else max(4096, 16 * self.leaves)
+
+
+def plan_tree(shape: Shape, sample: Rows, weights: Floats | None = None) -> Tree:
+    """The tree that suits a sample of the rows; with weights, each sampled row stands for so many."""
+    dimensions = len(sample.coordinates)
+    if not len(sample) or shape.leaves == 1 or not shape.columns:
+        return single_leaf(dimensions)
+    equal_samples = not shape.pooled
+    if len(shape.columns) > 1:
+        measure = MaximumVariance(sample.coordinates, sample.values, shape.focus, equal_samples, weights)
+        return grow(measure, shape.columns, shape.leaves)
+    column = sample.coordinates[shape.columns[0]]
+    most = one_column.MOST_GROUPS_EXHAUSTIVE if shape.method in ("optimal", "monotone") else MOST_PLANNING_ROWS
+    chosen = np.argsort(column, kind="stable")
+    if len(chosen) > most:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, most).astype(np.int64)]
+    chosen_weights = None if weights is None else weights[chosen]
+    prefixes = Prefixes(column[chosen], sample.values[chosen], shape.focus, equal_samples, chosen_weights)
+    return from_cuts(one_column.cuts(prefixes, shape.leaves, shape.method), shape.columns[0], dimensions)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A tree before its rows were read: the frame, and for each leaf below which ticket a row is offered to the sample."""
+
+    frame: Frame
+    quota: Integers
+    ceiling: Floats
+    shape: Shape
+
+
+def draft(shape: Shape, sample: Rows, rows: int) -> Draft:
+    """What the second pass needs, from the sample of the first and the number of rows."""
+    return draft_for(shape, sample, rows, frame_for(plan_tree(shape, sample), sample), np.ones(len(sample)))
+
+
+def draft_for(shape: Shape, sample: Rows, rows: int, frame: Frame, weights: Floats) -> Draft:
+    """The same for a tree that is given; `weights` say how many rows each sampled one stands for."""
+    tree = frame.tree
+    leaf = tree.leaf_of(sample.coordinates)
+    share = np.bincount(leaf, weights, tree.leaves) / max(float(weights.sum()), 1.0)
+    quota = _quotas(shape, share * rows)
+    spread = 3.0 * np.sqrt(np.maximum(share * len(sample), 1.0))
+    fewest = np.maximum(share * len(sample) - spread, 0.5) / max(len(sample), 1) * rows
+    ceiling = np.minimum(1.0, SLACK * (quota + 4.0 * np.sqrt(quota) + 4.0) / np.maximum(fewest, 1.0))
+    if shape.pooled:
+        ceiling = np.full(tree.leaves, min(1.0, 1.5 * shape.target / max(rows, 1)))
+    return Draft(frame, quota, ceiling, shape)
+
+
+def _quotas(shape: Shape, expected: Floats) -> Integers:
+    """Equal numbers of samples; what small leaves cannot use goes to the others."""
+    quota = np.zeros(len(expected))
+    left, open_ = float(shape.target), np.ones(len(expected), bool)
+    while open_.any() and left > 0:
+        quota[open_] += left / open_.sum()
+        full = open_ & (quota >= 2.0 * np.maximum(expected, 1.0))
+        left = float((quota[full] - 2.0 * np.maximum(expected[full], 1.0)).sum())
+        quota[full] = 2.0 * np.maximum(expected[full], 1.0)
+        if not full.any():
+            break
+        open_ &= ~full
+    return np.maximum(np.ceil(quota), 2).astype(np.int64)
+
+
+@dataclass(slots=True)
+class Part:
+    """What one task of the second pass found."""
+
+    leaves: Leaves
+    offered: list[Rows]
+
+    @classmethod
+    def nothing(cls, plan: Draft) -> Part:
+        return cls(Leaves.nothing(plan.frame), [])
+
+    def add(self, plan: Draft, rows: Rows, counted: Mask | None = None) -> None:
+        """Count some rows (of these only those marked, when a mask is given), and keep all whose ticket is low enough."""
+        leaf = plan.frame.tree.leaf_of(rows.coordinates)
+        if counted is None:
+            self.leaves.insert(plan.frame, rows, leaf)
+        else:
+            self.leaves.insert(plan.frame, rows.take(counted), leaf[counted])
+        self.offered.append(rows.take(rows.ticket < plan.ceiling[leaf]))
+
+    def merge(self, other: Part) -> None:
+        self.leaves.merge(other.leaves)
+        self.offered += other.offered
+
+
+def finished(plan: Draft, part: Part, empty: Rows) -> State:
+    """The state, once all parts are merged."""
+    offered = concatenate(part.offered) if part.offered else empty
+    leaf = plan.frame.tree.leaf_of(offered.coordinates)
+    return State(plan.frame, part.leaves, _drawn(plan, offered, leaf))
+
+
+def _drawn(plan: Draft, offered: Rows, leaf: Integers) -> Sample:
+    if plan.shape.pooled:
+        return arranged(offered, leaf, plan.ceiling, plan.shape.target, pooled=True).within()
+    return lowest_tickets(offered, leaf, plan.quota, plan.ceiling, plan.shape.target)

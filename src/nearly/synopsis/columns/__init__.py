@@ -1,0 +1,1 @@
+"""Columns of a table as coordinates, and conditions on them as boxes."""

@@ -1,0 +1,106 @@
+"""From Arrow tables to `Rows`: coordinates, the measure, and the identity that lets a delete find its row in the sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from nearly.errors import SchemaError, unknown
+from nearly.plan import types
+from nearly.plan.types import DataType
+from nearly.synopsis.columns.domain import Domain, as_floats
+from nearly.synopsis.structure.rows import MISSING, Floats, Hashes, Rows, hash_columns, mix, tickets_of
+
+
+@dataclass(slots=True)
+class Schema:
+    """The columns of a synopsis: predicate columns, the measure, and the key that tells rows apart.
+
+    Without a key rows are told apart by all of their values here, so a delete removes some row with equal values.
+    """
+
+    domains: list[Domain]
+    measure: str
+    measure_type: DataType
+    key: tuple[str, ...] = ()
+    seed: int = 0
+    _places: dict[str, int] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._places = {domain.name.lower(): place for place, domain in enumerate(self.domains)}
+        if not types.is_numeric(self.measure_type):
+            raise SchemaError(f"the measure {self.measure!r} is {self.measure_type}; a synopsis sums numbers")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(domain.name for domain in self.domains)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns to read, each once."""
+        return list(dict.fromkeys([*self.names, self.measure, *self.key]))
+
+    def place(self, name: str) -> int:
+        """The dimension of a predicate column, in any case."""
+        if name.lower() not in self._places:
+            raise unknown("predicate column", name, self.names)
+        return self._places[name.lower()]
+
+    def rows(self, table: pa.Table | pa.RecordBatch, tickets: Hashes | None = None) -> Rows:
+        """The rows of a table. `tickets` are random words for tables without a key, and their identity until `identified`."""
+        values = measured(self.measure, table.column(self.measure))
+        lines = [domain.coordinates(table.column(domain.name)) for domain in self.domains]
+        coordinates = np.array(lines).reshape(len(lines), len(values))
+        if self.key:
+            identity = hash_columns([_words(table.column(name)) for name in self.key])
+            return Rows(coordinates, values, identity, tickets_of(identity, self.seed))
+        if tickets is not None:
+            return Rows(coordinates, values, tickets, tickets_of(tickets, self.seed))
+        identity = hash_columns([*lines, values])
+        return Rows(coordinates, values, identity, tickets_of(identity, self.seed))
+
+    def identified(self, rows: Rows) -> Rows:
+        """Rows that were read with random words, with the identity by which deletes find them."""
+        if self.key:
+            return rows
+        return replace(rows, identity=hash_columns([*rows.coordinates, rows.values]))
+
+    def learn(self, table: pa.Table | pa.RecordBatch) -> None:
+        """Take new texts into the dictionaries."""
+        for domain in self.domains:
+            domain.add_texts(domain.new_texts(table.column(domain.name)))
+
+
+def measured(name: str, column: pa.Array | pa.ChunkedArray) -> Floats:
+    """The measure: NaN for null; NaN or infinity in the data is an error."""
+    found = as_floats(column)
+    null = found == MISSING
+    if column.null_count != int(null.sum()) or np.isnan(found).any() or np.isposinf(found).any():
+        raise SchemaError(
+            f"the measure {name!r} holds NaN or infinity, whose sums mean nothing; filter such rows out or replace them"
+        )
+    return np.where(null, np.nan, found) if column.null_count else found
+
+
+def row_numbers(file: int, first_row: int, count: int) -> Hashes:
+    """Words that differ for every row of every file."""
+    base = mix(np.full(1, file, np.uint64))
+    return mix(base ^ np.arange(first_row, first_row + count, dtype=np.uint64))
+
+
+def _words(column: pa.Array | pa.ChunkedArray) -> Hashes:
+    """A key column as 64-bit words, equal exactly for equal values (texts: with overwhelming probability)."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_integer(column.type):
+        nulls = np.asarray(column.is_null())
+        words = np.asarray(column.fill_null(0)).astype(np.int64).view(np.uint64)
+        return np.where(nulls, np.uint64(0x5BD1E995), words)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        objects = column.to_numpy(zero_copy_only=False)
+        hashed: Hashes = pd.util.hash_array(objects, categorize=False)
+        return hashed
+    return np.ascontiguousarray(as_floats(column)).view(np.uint64)

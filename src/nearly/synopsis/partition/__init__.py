@@ -1,0 +1,1 @@
+"""Where to cut: partitionings that keep the worst query of every leaf small."""

@@ -1,0 +1,1 @@
+"""Reading a tree: estimates with intervals, bounds that are certain, answers."""

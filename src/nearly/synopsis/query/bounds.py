@@ -1,0 +1,87 @@
+"""Bounds that hold with certainty, from exact leaf aggregates and the sampled rows that are known to exist.
+
+In a partial leaf any subset of the rows may satisfy the query, except that the sampled rows are known to, or not to. With N rows,
+n of them sampled and k of these in the query, the count lies in [k, N - (n - k)]; the sum lies between the matching sampled values
+plus all negative, or plus all positive, values that were not sampled (PASS, section 2.2.3, for values of any sign).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from nearly.synopsis.query.features import Piece, plain
+from nearly.synopsis.query.totals import added
+from nearly.synopsis.structure.responses import DELTA, ONE, VALUE
+
+ROUNDING = 2.0**-40
+"""Relative slack for the rounding of long sums."""
+
+Bounds = tuple[float, float]
+UNKNOWN = (math.nan, math.nan)
+
+
+def row_bounds(known: float, pieces: Sequence[Piece]) -> Bounds:
+    """Bounds of COUNT(*)."""
+    low = high = known
+    for stratum, sums in pieces:
+        matched = added(sums[plain(ONE)])
+        low, high = low + matched, high + added(stratum.rows - stratum.size) + matched
+    return low, high
+
+
+def count_bounds(known: float, pieces: Sequence[Piece]) -> Bounds:
+    """Bounds of the number of rows with a value."""
+    low = high = known
+    for stratum, sums in pieces:
+        matched = added(sums[plain(VALUE)])
+        low, high = low + matched, high + added(stratum.count - stratum.sampled_values) + matched
+    return low, high
+
+
+def sum_bounds(known: float, pieces: Sequence[Piece], centre: float, magnitude: float) -> Bounds:
+    """Bounds of SUM; `magnitude` is what all absolute values add up to."""
+    low = high = known
+    for stratum, sums in pieces:
+        matched = added(sums[plain(DELTA)]) + centre * added(sums[plain(VALUE)])
+        low, high = low + matched + added(stratum.rest_negative), high + matched + added(stratum.rest_positive)
+    return widened(low, high, magnitude)
+
+
+def average_bounds(total: float, count: float, pieces: Sequence[Piece]) -> Bounds:
+    """Bounds of AVG over known rows and an unknown choice from the leaves.
+
+    The average is largest when the leaves of the largest maxima give all their rows, as long as that maximum exceeds it.
+    """
+    tops, bottoms = [], []
+    for stratum, sums in pieces:
+        rows = stratum.count - stratum.sampled_values + sums[plain(VALUE)]
+        if isinstance(rows, float):
+            tops.append((stratum.top, rows))
+            bottoms.append((-stratum.bottom, rows))
+        else:
+            tops += zip(stratum.top.tolist(), rows.tolist(), strict=True)
+            bottoms += zip((-stratum.bottom).tolist(), rows.tolist(), strict=True)
+    high, low = _largest_average(total, count, tops), -_largest_average(-total, count, bottoms)
+    return widened(low, high, max(abs(low), abs(high)))
+
+
+def variance_bounds(low: float, high: float, samples: bool) -> Bounds:
+    """Bounds of the variance of at least two values in [low, high]: at most a quarter of the squared range, or half for samples."""
+    return 0.0, (high - low) ** 2 / (2.0 if samples else 4.0)
+
+
+def widened(low: float, high: float, scale: float) -> Bounds:
+    """The bounds moved apart by the rounding error of sums whose terms add up to `scale` in absolute value."""
+    return low - ROUNDING * scale, high + ROUNDING * scale
+
+
+def _largest_average(total: float, count: float, offers: list[tuple[float, float]]) -> float:
+    best = total / count if count else -math.inf
+    for value, rows in sorted(offers, reverse=True):
+        if value <= best:
+            break
+        if rows > 0:
+            total, count = total + value * rows, count + rows
+            best = total / count
+    return best if count else math.nan

@@ -1,0 +1,273 @@
+"""Queries that a synopsis can answer: one table, ranges and equalities on its columns, aggregates of its measure, its groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal as Number
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nearly.answer import Answer
+from nearly.engine.layouts import Table
+from nearly.errors import NearlyError, UnknownName, Unsupported
+from nearly.plan import types
+from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal
+from nearly.plan.nodes import Aggregate, Filter, Plan, Project, Query, Scan, Sort
+from nearly.plan.types import DataType, to_arrow
+from nearly.synopsis.catalogue import Synopses
+from nearly.synopsis.columns.conditions import narrowed
+from nearly.synopsis.query.aggregates import canonical
+from nearly.synopsis.query.answering import Estimate
+from nearly.synopsis.query.answers import relative_error
+from nearly.synopsis.structure.frontier import Box, Range
+from nearly.synopsis.structure.rows import LOWEST, MISSING
+from nearly.synopsis.synopsis import Synopsis
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+ROUNDING = 1e-9
+"""A bound so close to a whole number, relatively, is that number but for the rounding of sums."""
+BOUNDS = ("value", "low", "high", "hard_low", "hard_high")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The answer of a synopsis, if there is one, and for each synopsis of the table why it was taken or not."""
+
+    answer: Answer | None
+    reasons: tuple[str, ...]
+
+
+def route(synopses: Synopses, query: Query | None, table: Table | None, confidence: float, using: str | None = None) -> Route:
+    """Ask the synopses of a table for an answer; with `using` only that one, and then what it cannot do is an error."""
+    names = [using] if using is not None else synopses.names
+    if query is None or table is None:
+        return _none(using, "the query is not over one table, or is left to Spark as it is")
+    reasons: list[str] = []
+    best: Answer | None = None
+    for name in names:
+        try:
+            answer = _asked(synopses.get(name), query, table, confidence, forced=using is not None)
+        except NearlyError as trouble:
+            if using is not None:
+                missing = isinstance(trouble, UnknownName) and name.lower() not in synopses.names
+                raise trouble if missing else _refusal(name, trouble) from trouble
+            reasons.append(f"synopsis {name}: no, {trouble}")
+            continue
+        if answer is not None:
+            reasons.append(f"synopsis {name}: yes, relative error {answer.error:.2g} at {confidence:.0%} confidence")
+            best = answer if best is None or answer.error < best.error else best
+    return Route(best, tuple(reasons))
+
+
+def _asked(synopsis: Synopsis, query: Query, table: Table, confidence: float, forced: bool) -> Answer | None:
+    """The answer of one synopsis; None when it is about another table and was not asked for by name."""
+    if synopsis.definition.table != table.name:
+        if forced:
+            raise Unsupported(f"it is about table {synopsis.definition.table!r}, not {table.name!r}")
+        return None
+    if not forced:
+        refuse_stale(synopsis, table)
+    return answer_query(synopsis, query, confidence)
+
+
+def _refusal(name: str, trouble: object) -> Unsupported:
+    return Unsupported(f"synopsis {name!r} cannot answer this query: {trouble}")
+
+
+def _none(using: str | None, reason: str) -> Route:
+    if using is not None:
+        raise _refusal(using, reason)
+    return Route(None, (f"synopses: no, {reason}",))
+
+
+def refuse_stale(synopsis: Synopsis, table: Table) -> None:
+    """A synopsis that does not describe the table's present rows answers only when it is asked for by name."""
+    if synopsis.definition.version != table.version:
+        raise Unsupported("the table changed since it was built")
+    if synopsis.changed:
+        raise Unsupported(f"it has taken changes that the table does not have; using={synopsis.name!r} asks it all the same")
+
+
+def answer_query(synopsis: Synopsis, query: Query, confidence: float) -> Answer:
+    """The query's answer with the names and types that Spark gives it."""
+    plan = query.plan
+    order = plan if isinstance(plan, Sort) else None
+    project = plan.child if isinstance(plan, Sort) else plan
+    if not isinstance(project, Project) or not isinstance(project.child, Aggregate):
+        raise Unsupported("it answers plain aggregates: no join, no subquery, no HAVING, no LIMIT")
+    aggregate = project.child
+    scan, box = _filtered(synopsis, aggregate.child)
+    columns = _columns(synopsis, aggregate, scan, box, confidence)
+    outputs = [_output(each.expression, columns) for each in project.outputs]
+    tables = _tables(outputs, query)
+    if order is not None:
+        tables = _ordered(tables, order, project)
+    estimates = [each for output in outputs if not isinstance(output, list) for each in output.estimates]
+    value, low, high, hard_low, hard_high = (tables[bound] for bound in BOUNDS)
+    return Answer(
+        value, low, high, hard_low, hard_high, 1.0, all(each.exact for each in estimates), confidence,
+        max(map(relative_error, estimates), default=0.0), f"synopsis {synopsis.name}",
+        {"sampled_rows": sum(each.processed for each in estimates)},
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimates:
+    estimates: list[Estimate]
+    type: DataType
+
+
+_Values = list[Any] | _Estimates
+
+
+def _filtered(synopsis: Synopsis, plan: Plan) -> tuple[Scan, Box]:
+    if isinstance(plan, Filter) and isinstance(plan.child, Scan):
+        sources = {field.name: field.source for field in plan.child.fields}
+        box: Box = ()
+        for condition in _conjuncts(plan.predicate):
+            box = narrowed(box, _range(synopsis, condition, sources))
+        return plan.child, box
+    if isinstance(plan, Scan):
+        return plan, ()
+    raise Unsupported("it reads one table, without joins or subqueries")
+
+
+def _conjuncts(expression: Expression) -> list[Expression]:
+    if isinstance(expression, Call) and expression.function == "and":
+        return [each for argument in expression.arguments for each in _conjuncts(argument)]
+    return [expression]
+
+
+def _range(synopsis: Synopsis, condition: Expression, sources: dict[str, str]) -> Range:
+    """One condition as a range of coordinates. A number that is widened to be compared keeps its order."""
+    if isinstance(condition, Call):
+        condition = replace(condition, arguments=tuple(map(_unwidened, condition.arguments)))
+    match condition:
+        case Call(function="isnull", arguments=(Column() as column,)):
+            return Range(_place(synopsis, column, sources), MISSING, MISSING)
+        case Call(function="isnotnull", arguments=(Column() as column,)):
+            return Range(_place(synopsis, column, sources), LOWEST, math.inf)
+        case Call(function=function, arguments=(Column() as column, Literal() as literal)) if function in _MIRRORED:
+            return _compared(synopsis, _place(synopsis, column, sources), function, literal)
+        case Call(function=function, arguments=(Literal() as literal, Column() as column)) if function in _MIRRORED:
+            return _compared(synopsis, _place(synopsis, column, sources), _MIRRORED[function], literal)
+        case Call(function="in", arguments=(Column() as column, Literal() as literal)):
+            return _compared(synopsis, _place(synopsis, column, sources), "=", literal)
+    raise Unsupported("it answers conditions of the form column <op> constant, joined by AND")
+
+
+def _unwidened(expression: Expression) -> Expression:
+    if isinstance(expression, Cast) and types.is_numeric(expression.type) and types.is_numeric(expression.operand.type):
+        return expression.operand if isinstance(expression.operand, Column) else expression
+    return expression
+
+
+def _place(synopsis: Synopsis, column: Column, sources: dict[str, str]) -> int:
+    return synopsis.schema.place(sources[column.name])
+
+
+def _compared(synopsis: Synopsis, place: int, function: str, literal: Literal) -> Range:
+    domain = synopsis.schema.domains[place]
+    if literal.value is None:
+        return Range(place, math.inf, -math.inf)
+    if function == "=":
+        return Range(place, *domain.span(literal.value, literal.value))
+    if function in ("<", "<="):
+        low, high = domain.span(None, literal.value)
+        return Range(place, low, high if function == "<=" else float(np.nextafter(high, -math.inf)))
+    low, high = domain.span(literal.value, None)
+    return Range(place, low if function == ">=" else float(np.nextafter(low, math.inf)), high)
+
+
+def _columns(synopsis: Synopsis, aggregate: Aggregate, scan: Scan, box: Box, confidence: float) -> dict[str, _Values]:
+    """The values of each column of the aggregation, one per group."""
+    if aggregate.sets is not None or len(aggregate.keys) > 1:
+        raise Unsupported("it groups by one column")
+    sources = {field.name: field.source for field in scan.fields}
+    columns: dict[str, _Values] = {}
+    boxes = [box]
+    for key in aggregate.keys:
+        if not isinstance(key.expression, Column):
+            raise Unsupported("it groups by a column, not by an expression")
+        values, boxes = synopsis.groups(_place(synopsis, key.expression, sources), box)
+        columns[key.name] = values
+    for output in aggregate.aggregates:
+        name = _aggregate(synopsis, output.expression, sources)
+        columns[output.name] = _Estimates([synopsis.estimate(name, each, confidence) for each in boxes], output.expression.type)
+    return columns
+
+
+def _aggregate(synopsis: Synopsis, call: Expression, sources: dict[str, str]) -> str:
+    """The synopsis's name for an aggregate of the measure."""
+    if not isinstance(call, AggregateCall) or call.distinct or call.where is not None:
+        raise Unsupported("it knows neither DISTINCT nor FILTER in aggregates")
+    if call.function == "count" and not call.arguments:
+        return "rows"
+    argument = call.arguments[0] if len(call.arguments) == 1 else None
+    if isinstance(argument, Cast) and not argument.safe:
+        argument = argument.operand
+    if not isinstance(argument, Column) or sources[argument.name].lower() != synopsis.schema.measure.lower():
+        if call.function == "count" and isinstance(argument, Literal) and argument.value is not None:
+            return "rows"
+        raise Unsupported(f"it aggregates {synopsis.schema.measure!r} only")
+    return canonical(call.function)
+
+
+def _output(expression: Expression, columns: dict[str, _Values]) -> _Values:
+    if not isinstance(expression, Column):
+        raise Unsupported("it gives aggregates as they are, not expressions of them")
+    return columns[expression.name]
+
+
+def _tables(outputs: Sequence[_Values], query: Query) -> dict[str, pa.Table]:
+    fields = [pa.field(name, to_arrow(type_)) for name, type_ in zip(query.names, query.types, strict=True)]
+    schema = pa.schema(fields)
+    found = {}
+    for bound in BOUNDS:
+        arrays = [
+            pa.array(
+                each if isinstance(each, list) else [_cast(getattr(one, bound), each.type, bound) for one in each.estimates],
+                field.type,
+            )
+            for each, field in zip(outputs, fields, strict=True)
+        ]
+        found[bound] = pa.Table.from_arrays(arrays, schema=schema)
+    return found
+
+
+def _cast(value: float, type_: DataType, bound: str) -> Any:
+    """A number in Spark's type; low bounds are rounded down and high ones up."""
+    if math.isnan(value):
+        return None
+    if type_ in types.FRACTIONS:
+        return value
+    if not math.isfinite(value):
+        return None
+    scale = type_.scale if isinstance(type_, types.Decimal) else 0
+    scaled = value * 10.0**scale
+    near = round(scaled)
+    if bound != "value" and abs(near - scaled) > ROUNDING * max(1.0, abs(scaled)):
+        near = math.floor(scaled) if "low" in bound else math.ceil(scaled)
+    return Number(near).scaleb(-scale) if isinstance(type_, types.Decimal) else near
+
+
+def _ordered(tables: dict[str, pa.Table], order: Sort, project: Project) -> dict[str, pa.Table]:
+    """All tables in the order of the values."""
+    places = {output.name: place for place, output in enumerate(project.outputs)}
+    keys = []
+    for key in order.keys:
+        if not isinstance(key.expression, Column) or key.expression.name not in places:
+            raise Unsupported("it orders by columns of the result only")
+        keys.append((places[key.expression.name], key))
+    rows = list(range(tables["value"].num_rows))
+    for place, key in reversed(keys):
+        values = tables["value"].column(place).to_pylist()
+        known = [row for row in rows if values[row] is not None]
+        nulls = [row for row in rows if values[row] is None]
+        known.sort(key=values.__getitem__, reverse=not key.ascending)
+        rows = nulls + known if key.nulls_first else known + nulls
+    return {bound: table.take(pa.array(rows, pa.int64())) for bound, table in tables.items()}

@@ -1,0 +1,83 @@
+"""Batches of rows as a synopsis sees them: numbers only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Hashes = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+MISSING = -np.inf
+"""The coordinate of a null: below every number, so that no range with a finite end holds it."""
+LOWEST = float(np.finfo(np.float64).min)
+"""The lower end of a range that was left open: it holds every number and no null."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows by column: `coordinates` has one line per predicate column, `values` is the measure with NaN for null.
+
+    `identity` tells rows apart (a hash of the key), `ticket` is a number uniform in [0, 1) that decides what is sampled.
+    """
+
+    coordinates: Floats
+    values: Floats
+    identity: Hashes
+    ticket: Floats
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def content(self) -> Hashes:
+        """A hash of everything that two rows can differ in."""
+        return hash_columns([self.identity, *self.coordinates, self.values])
+
+    def take(self, chosen: Mask | Integers) -> Rows:
+        """Some of the rows, by mask or by place."""
+        return Rows(self.coordinates[:, chosen], self.values[chosen], self.identity[chosen], self.ticket[chosen])
+
+
+def empty(dimensions: int) -> Rows:
+    """No rows of so many predicate columns."""
+    return Rows(np.empty((dimensions, 0)), np.empty(0), np.empty(0, np.uint64), np.empty(0))
+
+
+def concatenate(batches: Sequence[Rows]) -> Rows:
+    """The rows of all batches, in order; there must be at least one batch."""
+    return Rows(
+        np.concatenate([each.coordinates for each in batches], axis=1),
+        np.concatenate([each.values for each in batches]),
+        np.concatenate([each.identity for each in batches]),
+        np.concatenate([each.ticket for each in batches]),
+    )
+
+
+def mix(bits: Hashes) -> Hashes:
+    """A bijection of 64-bit words whose outputs look independent (the finaliser of splitmix64; Steele, Lea, Flood 2014)."""
+    with np.errstate(over="ignore"):
+        mixed = bits + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return mixed ^ (mixed >> np.uint64(31))
+
+
+def hash_columns(columns: Sequence[Floats | Hashes]) -> Hashes:
+    """One hash per row of some columns of 64-bit numbers."""
+    found = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        plain = column + 0.0 if column.dtype == np.float64 else column
+        found = mix(found ^ mix(np.ascontiguousarray(plain).view(np.uint64)))
+    return found
+
+
+def tickets_of(identity: Hashes, seed: int) -> Floats:
+    """Sampling numbers that depend on the identity and the seed alone: a deleted row has the ticket it was inserted with."""
+    salted = mix(identity ^ mix(np.full(1, seed, np.int64).view(np.uint64)))
+    return (salted >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,0 +1,172 @@
+"""The partition tree: binary splits of the space of predicate columns.
+
+Law: every point lies in exactly one leaf; a node's cell is the union of its children's cells. Nodes are numbered in preorder, so
+the leaves below a node are neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nearly.synopsis.structure.rows import Floats, Integers, Mask
+
+LEAF = -1
+
+
+@dataclass(frozen=True)
+class Tree:
+    """`dimension[n] >= 0` splits node n: coordinates <= `cut[n]` go to its left child n + 1, others to `right[n]`."""
+
+    dimension: Integers
+    cut: Floats
+    right: Integers
+    dimensions: int
+
+    @property
+    def nodes(self) -> int:
+        return len(self.dimension)
+
+    @cached_property
+    def is_leaf(self) -> Mask:
+        return np.equal(self.dimension, LEAF)
+
+    @cached_property
+    def leaf_nodes(self) -> Integers:
+        """The node of each leaf, in order."""
+        return np.flatnonzero(self.is_leaf)
+
+    @property
+    def leaves(self) -> int:
+        return len(self.leaf_nodes)
+
+    @cached_property
+    def first_leaf(self) -> Integers:
+        """The number of the first leaf below each node."""
+        return np.subtract(np.cumsum(self.is_leaf), self.is_leaf)
+
+    @cached_property
+    def end(self) -> Integers:
+        """One past the last node below each node."""
+        ends = np.arange(1, self.nodes + 1)
+        for node in range(self.nodes - 1, -1, -1):
+            if self.dimension[node] != LEAF:
+                ends[node] = ends[self.right[node]]
+        return ends
+
+    @cached_property
+    def depth(self) -> Integers:
+        depths = np.zeros(self.nodes, np.int64)
+        for node in np.flatnonzero(~self.is_leaf):
+            depths[node + 1] = depths[self.right[node]] = depths[node] + 1
+        return depths
+
+    @cached_property
+    def parent(self) -> Integers:
+        """The parent of each node; the root's is -1."""
+        parents = np.full(self.nodes, -1, np.int64)
+        inner = np.flatnonzero(~self.is_leaf)
+        parents[inner + 1] = inner
+        parents[self.right[inner]] = inner
+        return parents
+
+    @cached_property
+    def levels(self) -> tuple[Integers, ...]:
+        """The inner nodes by depth, deepest first: the order in which parents can be computed from children."""
+        inner = np.flatnonzero(~self.is_leaf)
+        depths = self.depth[inner]
+        return tuple(inner[depths == each] for each in np.unique(depths)[::-1])
+
+    @cached_property
+    def split_dimensions(self) -> tuple[int, ...]:
+        """The columns that some node splits on."""
+        return tuple(int(each) for each in np.unique(self.dimension[~self.is_leaf]))
+
+    @cached_property
+    def _cuts(self) -> Floats:
+        """For a tree on one column: the cuts between neighbouring leaves."""
+        high: Floats = self.cells[1][self.leaf_nodes[:-1], self.split_dimensions[0]]
+        return high
+
+    @cached_property
+    def cells(self) -> tuple[Floats, Floats]:
+        """The cell of each node: (low, high], one line per node, one column per dimension."""
+        low = np.full((self.nodes, self.dimensions), -np.inf)
+        high = np.full((self.nodes, self.dimensions), np.inf)
+        for node in np.flatnonzero(~self.is_leaf):
+            split, right = self.dimension[node], self.right[node]
+            low[node + 1], high[node + 1], low[right], high[right] = low[node], high[node], low[node], high[node]
+            high[node + 1, split] = low[right, split] = self.cut[node]
+        return low, high
+
+    def leaf_of(self, coordinates: Floats) -> Integers:
+        """The leaf of each point."""
+        if self.leaves == 1:
+            return np.zeros(coordinates.shape[1], np.int64)
+        if len(self.split_dimensions) == 1:
+            leaf: Integers = np.searchsorted(self._cuts, coordinates[self.split_dimensions[0]], side="left")
+            return leaf
+        return self._descend(coordinates)
+
+    def _descend(self, coordinates: Floats) -> Integers:
+        places = np.arange(coordinates.shape[1])
+        node = np.zeros(coordinates.shape[1], np.int64)
+        while places.size:
+            at = node[places]
+            split = self.dimension[at]
+            inner = split != LEAF
+            places, at, split = places[inner], at[inner], split[inner]
+            goes_left = coordinates[split, places] <= self.cut[at]
+            node[places] = np.where(goes_left, at + 1, self.right[at])
+        return self.first_leaf[node]
+
+    def leaves_below(self, node: int) -> slice:
+        """The numbers of the leaves below a node."""
+        count = int(self.is_leaf[node : self.end[node]].sum())
+        return slice(int(self.first_leaf[node]), int(self.first_leaf[node]) + count)
+
+    def replaced(self, node: int, subtree: Tree) -> Tree:
+        """The tree with the part below a node exchanged for another; the cells of all other nodes stay."""
+        stop = int(self.end[node])
+        longer = subtree.nodes - (stop - node)
+        right = self.right.copy()
+        right[right >= stop] += longer
+        parts = [
+            (self.dimension, subtree.dimension),
+            (self.cut, subtree.cut),
+            (right, np.where(subtree.is_leaf, LEAF, subtree.right + node)),
+        ]
+        dimension, cut, joined = (np.concatenate([old[:node], new, old[stop:]]) for old, new in parts)
+        return Tree(dimension, cut, joined, self.dimensions)
+
+
+def single_leaf(dimensions: int) -> Tree:
+    """The tree of one leaf."""
+    return Tree(np.array([LEAF]), np.array([np.nan]), np.array([LEAF]), dimensions)
+
+
+def from_cuts(cuts: Floats, dimension: int, dimensions: int) -> Tree:
+    """The balanced tree whose leaves are the intervals between ascending cuts of one column."""
+    kinds: list[int] = []
+    values: list[float] = []
+    rights: list[int] = []
+
+    def grow(low: int, high: int) -> None:
+        if low == high:
+            kinds.append(LEAF)
+            values.append(np.nan)
+            rights.append(LEAF)
+            return
+        middle = (low + high) // 2
+        kinds.append(dimension)
+        values.append(float(cuts[middle]))
+        rights.append(LEAF)
+        place = len(rights) - 1
+        grow(low, middle)
+        rights[place] = len(kinds)
+        grow(middle + 1, high)
+
+    grow(0, len(cuts))
+    return Tree(np.array(kinds, np.int64), np.array(values), np.array(rights, np.int64), dimensions)

@@ -1,0 +1,252 @@
+"""Inserts and deletes: exact parts equal recomputation, samples stay uniform, trees are planned again without a gap."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearly.synopsis.build.drafting import Shape
+from nearly.synopsis.query.view import View
+from nearly.synopsis.structure.extremes import KEPT, Largest
+from nearly.synopsis.structure.rows import Rows, concatenate
+from nearly.synopsis.structure.state import State, merged_shards
+from nearly.synopsis.structure.statistics import leaf_statistics
+from nearly.synopsis.upkeep.changes import Change
+from tests.synopsis.oracle import ask, built, live_tree, rows_of, truth
+
+
+def random_rows(rng: np.random.Generator, count: int, first: int) -> Rows:
+    values = np.where(rng.random(count) < 0.1, np.nan, rng.integers(-50, 50, count))
+    return rows_of(rng.integers(0, 100, (2, count)), values, first)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), steps=st.lists(st.tuples(st.booleans(), st.integers(0, 60)), max_size=12), pooled=st.booleans())
+def test_exact_parts_equal_recomputation(seed: int, steps: list[tuple[bool, int]], pooled: bool) -> None:
+    """Law: after any sequence of inserts and deletes the leaf aggregates are those of the live rows, the sample is exactly the live
+    rows below the thresholds, and extreme values are attained or bound from outside."""
+    rng = np.random.default_rng(seed)
+    live = random_rows(rng, 80, 0)
+    state = built(live, Shape((0, 1), 6, 20, pooled=pooled), seed)
+    first = 1_000
+    for is_insert, count in steps:
+        if is_insert:
+            rows = random_rows(rng, count, first)
+            first += count
+            state.insert(rows)
+            live = concatenate([live, rows])
+        else:
+            gone = rng.choice(len(live), min(count, len(live)), replace=False)
+            state.delete(live.take(gone))
+            live = live.take(np.setdiff1d(np.arange(len(live)), gone))
+    leaf = state.frame.tree.leaf_of(live.coordinates)
+    np.testing.assert_allclose(state.leaves.statistics, leaf_statistics(state.frame, live, leaf), atol=1e-9)
+    wanted = set(live.identity[live.ticket < state.sample.threshold[leaf]].tolist())
+    assert set(state.sample.rows.identity.tolist()) == wanted
+    _check_extremes(state, live, leaf)
+
+
+def _check_extremes(state: State, live: Rows, leaf: np.ndarray) -> None:
+    for each in range(state.frame.tree.leaves):
+        values = live.values[(leaf == each) & ~np.isnan(live.values)]
+        for side, sign in ((state.leaves.largest, 1.0), (state.leaves.smallest, -1.0)):
+            best = (sign * values).max(initial=-math.inf)
+            if values.size:
+                assert side.top[each] >= best
+            if side.exact[each] and values.size:
+                assert side.top[each] == best
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 8)), max_size=80))
+def test_the_largest_values_are_exact_until_they_run_out(steps: list[tuple[bool, int]]) -> None:
+    """Oracle: a sorted list."""
+    found, live = Largest.nothing(1), []
+    for is_insert, value in steps:
+        if is_insert:
+            live.append(value)
+            found.insert(np.zeros(1, int), np.array([float(value)]))
+        elif value in live:
+            live.remove(value)
+            found.delete(np.zeros(1, int), np.array([float(value)]))
+        if live:
+            assert found.top[0] >= max(live)
+            if found.exact[0]:
+                assert found.top[0] == max(live)
+    if live and not any(not each for each, _ in steps):
+        kept = sorted(live, reverse=True)[:KEPT]
+        assert found.kept[0][: len(kept)].tolist() == kept
+
+
+def test_many_values_at_once_keep_the_same_largest() -> None:
+    rng = np.random.default_rng(0)
+    leaf, values = rng.integers(0, 5, 30_000), np.round(rng.normal(size=30_000), 1)
+    at_once, one_by_one = Largest.nothing(5), Largest.nothing(5)
+    at_once.insert(leaf, values)
+    for start in range(0, 30_000, 1_000):
+        one_by_one.insert(leaf[start : start + 1_000], values[start : start + 1_000])
+    np.testing.assert_array_equal(at_once.kept, one_by_one.kept)
+    for each in range(5):
+        assert at_once.kept[each].tolist() == sorted(values[leaf == each], reverse=True)[:KEPT]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooled", [True, False])
+def test_estimates_stay_unbiased_under_changes(pooled: bool) -> None:
+    """Over 120 draws: inserts that favour one end and deletes that favour the other leave no bias."""
+    rng = np.random.default_rng(1)
+    old = rows_of(rng.random(4_000), rng.exponential(size=4_000))
+    new = rows_of(0.5 + rng.random(4_000) / 2, 3 + rng.exponential(size=4_000), 4_000)
+    errors = []
+    for seed in range(120):
+        first, second = (rows_of(each.coordinates, each.values, int(each.identity[0]), seed) for each in (old, new))
+        state = built(first, Shape((0,), 8, 400, pooled=pooled), 0)
+        state.insert(second)
+        gone = first.coordinates[0] < 0.4
+        state.delete(first.take(gone))
+        live = concatenate([first.take(~gone), second])
+        expected = truth(live, (0, 0.45, 0.73)).of("sum")
+        errors.append(ask(View(state), "sum", (0, 0.45, 0.73)).value / expected - 1)
+    assert abs(np.mean(errors)) < np.std(errors) * (4 / math.sqrt(120) + 0.05)
+
+
+def test_the_pool_stays_between_its_target_and_twice_that() -> None:
+    rng = np.random.default_rng(2)
+    state = built(random_rows(rng, 5_000, 0), Shape((0,), 8, 300, pooled=True))
+    for step in range(20):
+        state.insert(random_rows(rng, 2_000, 10_000 + 2_000 * step))
+        assert 300 <= len(state.sample) <= 600
+    assert not state.sample.exhausted
+
+
+def test_shards_merge_to_the_whole() -> None:
+    """Law: the tree of a union is the merge of the trees of its shards, whatever the split; changes may go to any shard."""
+    rng = np.random.default_rng(3)
+    rows = random_rows(rng, 9_000, 0)
+    whole = built(rows, Shape((0, 1), 16, 900))
+    shards = []
+    for number in range(3):
+        mine = rows.take(np.arange(number, 9_000, 3))
+        state = State(whole.frame, type(whole.leaves).nothing(whole.frame), whole.sample.kept(np.zeros(len(whole.sample), bool)))
+        state.insert(mine)
+        shards.append(state)
+    shards[1].delete(rows.take(np.array([1, 4, 7])))
+    whole.delete(rows.take(np.array([1, 4, 7])))
+    merged = merged_shards(shards)
+    np.testing.assert_allclose(merged.leaves.statistics, whole.leaves.statistics, atol=1e-6)
+    np.testing.assert_array_equal(merged.leaves.hull.low, whole.leaves.hull.low)
+    assert set(merged.sample.rows.identity.tolist()) == set(whole.sample.rows.identity.tolist())
+    for aggregate in ("rows", "sum", "avg", "max"):
+        one, two = (ask(View(each), aggregate, (0, 13.0, 57.0), (1, 5.0, 80.0)) for each in (whole, merged))
+        assert two.value == pytest.approx(one.value)
+
+
+@pytest.mark.parametrize("levels", [None, 2, "auto"])
+def test_sorted_arrivals_are_planned_for_again(levels: int | str | None) -> None:
+    """Rows arrive in order, so one leaf takes them all; planned again, the tree is as good as a fresh one (within two levels of the
+    crowded leaf it gets better, but four leaves for most rows cannot be as good)."""
+    rng = np.random.default_rng(4)
+    c, values = np.sort(rng.random(40_000)), rng.exponential(size=40_000)
+    rows = rows_of(c, values)
+    shape = Shape((0,), 32, 3_200)
+    tree, archive = live_tree(rows.take(np.arange(8_000)), shape)
+    for number, start in enumerate(range(8_000, 40_000, 4_000), 1):
+        changes = (Change(True, rows.take(np.arange(start, start + 4_000))),)
+        archive.log.append(changes)
+        tree.apply(changes, number)
+    assert tree.questionable()
+    before = _typical_error(tree.view(), rows)
+    done = tree.repartition(levels)
+    assert done is not None
+    assert done.after < done.before
+    after, fresh = _typical_error(tree.view(), rows), _typical_error(View(built(rows, shape)), rows)
+    assert after < before
+    if levels != 2:
+        assert after < 1.5 * fresh
+        assert tree.questionable() is None
+    leaf = tree.state.frame.tree.leaf_of(rows.coordinates)
+    np.testing.assert_allclose(tree.state.leaves.statistics, leaf_statistics(tree.state.frame, rows, leaf), rtol=1e-9, atol=1e-6)
+
+
+def _typical_error(view: View, rows: Rows) -> float:
+    rng = np.random.default_rng(5)
+    errors = []
+    for low, high in np.sort(rng.random((60, 2)), axis=1):
+        expected = truth(rows, (0, low, high)).of("sum")
+        errors.append(abs(ask(view, "sum", (0, low, high)).value - expected) / expected)
+    return float(np.mean(errors))
+
+
+def test_changes_during_planning_are_not_lost() -> None:
+    """While a tree is planned again, others insert, delete and ask; nothing is lost, and answers never stop."""
+    rng = np.random.default_rng(6)
+    rows = rows_of(rng.random(30_000), rng.integers(0, 9, 30_000))
+    tree, archive = live_tree(rows.take(np.arange(20_000)), Shape((0,), 16, 1_000))
+    lock, number, stop = threading.Lock(), 0, threading.Event()
+    failures: list[str] = []
+
+    def change() -> None:
+        nonlocal number
+        for start in range(20_000, 30_000, 500):
+            changes = (
+                Change(True, rows.take(np.arange(start, start + 500))),
+                Change(False, rows.take(np.arange(start, start + 100))),
+            )
+            with lock:
+                archive.log.append(changes)
+                number += 1
+                tree.apply(changes, number)
+
+    def question() -> None:
+        while not stop.is_set():
+            found = ask(tree.view(), "rows")
+            if not (found.exact and 20_000 <= found.value <= 28_000):
+                failures.append(str(found))
+
+    threads = [threading.Thread(target=change), threading.Thread(target=question)]
+    for each in threads:
+        each.start()
+    for _ in range(4):
+        tree.repartition()
+    threads[0].join()
+    stop.set()
+    threads[1].join()
+    assert not failures
+    assert ask(tree.view(), "rows").value == 28_000
+    tree.repartition()
+    assert ask(tree.view(), "rows").value == 28_000
+
+
+@pytest.mark.slow
+def test_catching_up_is_unbiased_covered_and_ends_exact() -> None:
+    """Node totals from a tenth of the archive: unbiased, covered, and exact at the end."""
+    rng = np.random.default_rng(7)
+    c, values = rng.random(6_000), rng.exponential(size=6_000)
+    shape = Shape((0,), 16, 600)
+    errors, covered = [], 0
+    for seed in range(60):
+        rows = rows_of(c, values, seed=seed)
+        tree, archive = live_tree(rows, shape)
+        extra = (Change(True, rows_of(np.linspace(0, 1, 200), np.full(200, 5.0), 9_000, seed)),)
+        archive.log.append(extra)
+        tree.apply(extra, 1)
+        tree.repartition(goal=0.1)
+        live = concatenate([rows, extra[0].rows])
+        found, expected = ask(tree.view(), "sum", (0, 0.21, 0.77)), truth(live, (0, 0.21, 0.77)).of("sum")
+        errors.append(found.value / expected - 1)
+        covered += found.low <= expected <= found.high
+        assert math.isnan(found.hard_low)
+    assert abs(np.mean(errors)) < 4 * np.std(errors) / math.sqrt(60)
+    assert covered >= 52
+    wide = found.high - found.low
+    tree.catch_up(0.5)
+    assert (narrow := ask(tree.view(), "sum", (0, 0.21, 0.77))).high - narrow.low < wide
+    tree.catch_up(1.0)
+    whole = ask(tree.view(), "sum")
+    assert whole.exact
+    assert whole.value == pytest.approx(truth(live).of("sum"))

@@ -1,0 +1,161 @@
+"""Durability: what was acknowledged is there after any kill, once; what was not is not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nearly
+from nearly.plan import types
+from nearly.synopsis.build.definition import Definition
+from nearly.synopsis.build.drafting import Shape
+from nearly.synopsis.build.packing import delta_encode, from_bytes, pack_state, to_bytes, unpack_state
+from nearly.synopsis.catalogue import reopened
+from nearly.synopsis.columns.domain import Domain
+from nearly.synopsis.columns.reading import Schema
+from nearly.synopsis.query.view import View
+from nearly.synopsis.synopsis import Synopsis
+from nearly.synopsis.upkeep.archive import MemoryArchive
+from nearly.synopsis.upkeep.store import Store
+from tests.processes import environment
+from tests.synopsis.oracle import ask, built, rows_of
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLER = """
+import os, random, signal, sys, time
+from pathlib import Path
+from nearly.synopsis.upkeep.archive import MemoryArchive
+from nearly.synopsis.catalogue import reopened
+
+def opened():
+    return reopened(Path(sys.argv[1]), lambda definition, store: MemoryArchive([]))
+
+def follow(told):
+    synopsis = opened()
+    synopsis.auto_repartition = False
+    number = max(0, synopsis.stats()["streams"].get("s", -1))      # the last batch comes again, as after a crash of Spark
+    while True:
+        rows = [{"id": 10_000 + number * 10 + each, "c": float(each), "a": 1.0, "t": f"text {number % 7}"} for each in range(10)]
+        synopsis.insert(rows, batch=("s", number))
+        os.write(told, b"%d " % number)
+        number += 1
+
+chance, acknowledged = random.Random(0), -1
+for _ in range(20):
+    heard, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        follow(told)
+    os.close(told)
+    time.sleep(0.02 + chance.random() * 0.4)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    lines = os.read(heard, 1 << 20).split()
+    os.close(heard)
+    acknowledged = max([acknowledged, *map(int, lines)])
+    synopsis = opened()
+    last = synopsis.stats()["streams"].get("s", -1)
+    assert acknowledged <= last <= acknowledged + 1, (acknowledged, last)
+    wanted = 500 + 10 * (last + 1)
+    found = [synopsis.query(name).table[name][0].as_py() for name in ("rows", "sum")]
+    assert found == [wanted, wanted], (found, wanted)
+print(acknowledged)
+"""
+
+
+def definition(rows: int) -> Definition:
+    domains = [Domain("c", types.DOUBLE), Domain("t", types.STRING, ["text 0"])]
+    return Definition("s", "t", "v", rows, Schema(domains, "a", types.DOUBLE, ("id",), 0), (Shape((0,), 8, 50),))
+
+
+def stored(directory: Path) -> Synopsis:
+    rng = np.random.default_rng(0)
+    rows = rows_of(np.array([rng.random(500) * 10, np.zeros(500)]), np.ones(500))
+    made = definition(500)
+    state = built(rows, made.shapes[0])
+    store = Store(directory)
+    store.save(made, [state], 0, {})
+    return Synopsis(made, [state], MemoryArchive([rows]), store)
+
+
+def reopen(directory: Path) -> Synopsis:
+    return reopened(directory, lambda _, __: MemoryArchive([]))
+
+
+def test_a_state_survives_the_disk() -> None:
+    """Law: unpack(pack(s)) answers as s does, to the last bit."""
+    rng = np.random.default_rng(1)
+    rows = rows_of(rng.random((2, 4_000)), np.where(rng.random(4_000) < 0.1, np.nan, np.round(rng.random(4_000) * 100, 2)))
+    state = built(rows, Shape((0, 1), 16, 500))
+    again = unpack_state(from_bytes(to_bytes(pack_state(state))))
+    for aggregate in ("rows", "sum", "avg", "min", "stddev_pop"):
+        one, two = (ask(View(each), aggregate, (0, 0.2, 0.7), (1, 0.1, 0.6)) for each in (state, again))
+        assert one == two
+
+
+@pytest.mark.parametrize(
+    ("values", "size"),
+    [
+        (np.arange(100.0), 1),
+        (np.round(np.linspace(0, 1, 100), 2), 1),
+        (np.round(np.linspace(0, 100, 100), 2), 2),
+        (np.linspace(0, 1, 100) ** 3, 8),
+    ],
+)
+def test_differences_from_the_leaf_are_short_and_lose_nothing(values: np.ndarray, size: int) -> None:
+    encoded = delta_encode(values, np.zeros(100, int), 1)
+    assert encoded["delta"].dtype.itemsize == size
+
+
+def test_batches_survive_without_a_snapshot(tmp_path: Path) -> None:
+    synopsis = stored(tmp_path / "s")
+    synopsis.insert([{"id": 1_000, "c": 5.0, "a": 2.0, "t": "neu ü"}], batch=("s", 0))
+    synopsis.delete([{"id": 1_000, "c": 5.0, "a": 2.0, "t": "neu ü"}], batch=("s", 1))
+    synopsis.insert([{"id": 1_001, "c": 5.0, "a": 2.0, "t": "neu ü"}], batch=("s", 2))
+    synopsis.insert([{"id": 1_001, "c": 5.0, "a": 2.0, "t": "neu ü"}], batch=("s", 2))
+    synopsis.store.close()
+    again = reopen(tmp_path / "s")
+    assert again.query("rows").table["rows"][0].as_py() == 501
+    assert again.query("rows", t="neu ü").hard_high["rows"][0].as_py() >= 1
+    assert again.query("rows", t="nobody has this").table["rows"][0].as_py() == 0
+    assert again.stats()["streams"] == {"s": 2}
+
+
+def test_two_writers_are_refused(tmp_path: Path) -> None:
+    synopsis = stored(tmp_path / "s")
+    synopsis.insert([{"id": 1, "c": 5.0, "a": 2.0, "t": "x"}])
+    other = reopen(tmp_path / "s")
+    assert other.query("rows").table["rows"][0].as_py() == 501, "reading is free"
+    with pytest.raises(nearly.EngineError, match="another session"):
+        other.insert([{"id": 2, "c": 5.0, "a": 2.0, "t": "x"}])
+
+
+@pytest.mark.parametrize("damage", ["synopsis.json", "snapshot"])
+def test_damage_is_an_error_that_says_what_to_do(tmp_path: Path, damage: str) -> None:
+    stored(tmp_path / "s").store.close()
+    for file in (tmp_path / "s").rglob("*"):
+        if file.is_file() and damage in str(file):
+            file.write_bytes(b"{}")
+    with pytest.raises(nearly.EngineError, match="build it again"):
+        reopen(tmp_path / "s")
+
+
+@pytest.mark.slow
+def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
+    """A follower is killed at random moments; every batch it acknowledged is there, and each exactly once."""
+    stored(tmp_path / "s").store.close()
+    done = subprocess.run(
+        [sys.executable, "-c", KILLER, str(tmp_path / "s")],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout) > 40
