@@ -46,6 +46,10 @@ class Population:
         """The unit of each row."""
         return np.repeat(np.arange(self.units), self.unit_rows)
 
+    def share_of(self, units: Integers) -> float:
+        """The share of all rows that these units hold."""
+        return float(self.unit_rows[units].sum() / self.rows)
+
 
 def cut(rows: int, units: int, rng: np.random.Generator | None = None) -> Integers:
     """Edges of units of about equal size; with a generator, of sizes that differ by up to a factor of three."""

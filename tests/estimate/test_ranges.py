@@ -138,7 +138,7 @@ def within(value: Any, found: Range, *, may_be_null: bool = True) -> bool:
     return (found.low is None or exact(found.low) <= plain) and (found.high is None or plain <= exact(found.high))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(rows=block, expression=numbers)
 def test_oracle_every_value_lies_in_its_range(rows: Block, expression: Expression) -> None:
     found = range_of(expression, box(rows))
@@ -146,7 +146,7 @@ def test_oracle_every_value_lies_in_its_range(rows: Block, expression: Expressio
         assert within(value, found, may_be_null=False), (value, found)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(rows=block, predicate=predicates)
 def test_oracle_every_truth_value_is_allowed_by_the_verdict(rows: Block, predicate: Expression) -> None:
     found = verdict(predicate, box(rows))
@@ -163,7 +163,7 @@ def read_of(rows: list[Block], argument: Expression, where: Expression | None) -
     return Read(*evaluate(rows, *calls)[0])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     done=st.lists(block, max_size=2),
     unread=st.lists(block, max_size=3),

@@ -34,12 +34,14 @@ Floats = NDArray[np.float64]
 
 FEWEST_UNITS = 5
 """With fewer units the spread between them says next to nothing."""
-FEWEST_SEEN = 6
+FEWEST_SEEN = 7
 """A cell seen in fewer groups is withheld: most of its spread comes from whether it is seen at all."""
 LARGEST_MISSING = 0.25
 """A cell that more than this share of the replicates lacks is withheld."""
 USUAL_KURTOSIS = 1.25
 """Excess kurtosis that units are taken to have at least, however tame the few that were read look."""
+HIDDEN_SKEWNESS = 1.35
+"""Skewness is taken to be so many times that of the groups: the values that make it are the ones least likely to be read."""
 LARGEST_TAMING = 0.75
 """Groups of several units have less of it, but no less than this share: units of one table tend to be heavy-tailed together."""
 
@@ -195,7 +197,7 @@ def _usable(cells: _Cells, seen_in: ArrayLike | None) -> NDArray[np.bool_]:
 def _moments(cells: _Cells) -> _Moments:
     """Moments of the deviations; missing replicates count as average ones.
 
-    The skewness of an average of G observations is gamma / sqrt(G), here with the third cumulant free of bias.
+    The skewness of an average of G observations is gamma / sqrt(G), with the third cumulant free of bias.
     """
     present = cells.present()
     deviations = np.where(present, cells.deviations(), 0.0)
@@ -204,11 +206,11 @@ def _moments(cells: _Cells) -> _Moments:
     sums = squares.sum(axis=0), (squares * deviations).sum(axis=0), (squares * squares).sum(axis=0)
     square, cube, fourth = (each * cells.groups / count for each in sums)
     with np.errstate(divide="ignore", invalid="ignore"):
-        skewness = np.where(square > 0, cube / square**1.5, 0.0) * count**2 / ((count - 1) * (count - 2))
+        shown = np.where(square > 0, cube / square**1.5, 0.0) * count**2 / ((count - 1) * (count - 2))
         kurtosis = np.where(square > 0, cells.groups * fourth / square**2 - 3, 0.0)
     informative = (np.abs(deviations) > 1e-12 * np.sqrt(square)).sum(axis=0)
     error = np.sqrt((1 - cells.share) * square * count / (count - 1))
-    return _Moments(error, skewness, _degrees_of_freedom(cells, kurtosis, informative))
+    return _Moments(error, HIDDEN_SKEWNESS * shown, _degrees_of_freedom(cells, kurtosis, informative))
 
 
 def _degrees_of_freedom(cells: _Cells, kurtosis: Floats, informative: NDArray[np.int64]) -> Floats:
