@@ -60,7 +60,7 @@ def main() -> int:
     parser.add_argument("--small", action="store_true", help="a tenth of the data (scale factor 0.1 instead of 1)")
     scale = "0.1" if parser.parse_args().small else "1"
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     console.print(f"[bold]nearly[/]: answers early, then exact, on Spark. TPC-H at scale factor {scale}, {CORES} cores.\n")
     tables = ensure_tables(scale, ROOT / "data" / "demo", PARTS)
     catalog = tempfile.mkdtemp(prefix="nearly-demo-")

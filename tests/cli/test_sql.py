@@ -84,10 +84,10 @@ def test_a_csv_file_is_a_table_and_names_are_compared_without_case(ask: Any) -> 
     assert json.loads(out) == [{"Name": "north", "z": 1, "z_2": 1}, {"Name": "süd", "z": 2, "z_2": 2}]
 
 
-def test_a_catalog_is_kept(ask: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_catalog_is_kept(ask: Any, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert ask("select count(*) from numbers", "--path", str(tmp_path / "kept"))[0] == 0
     assert main(["sql", "select max(n) as m from numbers", "--path", str(tmp_path / "kept"), "--format", "csv"]) == 0
-    assert capfd.readouterr().out == '"m"\n599\n'
+    assert capfdbinary.readouterr().out == b'"m"\n599\n'
 
 
 def test_an_unknown_column_is_one_line(spark: Any, lake: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import logging
 import os
 import re
 import sys
@@ -126,10 +127,22 @@ def _session(path: Path | None, *, quiet: bool) -> Iterator[Session]:
     """A session that is closed, and its Spark stopped, whatever happens; a temporary catalog is removed."""
     console = Console(quiet=quiet or not sys.stdout.isatty())
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_one_voice())
         place = path or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nearly-")))
         with console.status("starting Spark ...", refresh_per_second=4), _java_is_quiet():
             db = stack.enter_context(connect(path=place))
         yield db
+
+
+@contextlib.contextmanager
+def _one_voice() -> Iterator[None]:
+    """Errors are told by the command, in one line; PySpark would log them as well."""
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextlib.contextmanager
