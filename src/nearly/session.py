@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakSet
 
 from nearly.answer import Answer
 from nearly.engine.catalog import Catalog
@@ -20,6 +21,8 @@ from nearly.errors import EngineError, SchemaError
 from nearly.plan.goal import Goal, split_goal
 from nearly.progress_bar import ProgressBar
 from nearly.progressive.deadline import Deadline
+from nearly.progressive.evolution import Evolution
+from nearly.progressive.frame import Frame, Workspace
 from nearly.progressive.run import Request, Run, resumed, unfinished
 
 DEFAULT_PATH = ".nearly"
@@ -66,6 +69,7 @@ class Session:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._closed = False
+        self._running: WeakSet[Evolution] = WeakSet()
 
     def __enter__(self) -> Self:
         return self
@@ -77,6 +81,8 @@ class Session:
         """Release the session; Spark is stopped only if it was started here. Closing twice is harmless."""
         if not self._closed:
             self._closed = True
+            for evolution in list(self._running):
+                evolution.stop()
             self._engine.cluster.close()
 
     @property
@@ -113,9 +119,11 @@ class Session:
         with ProgressBar(f"refreshing {name}") as bar:
             return refresh(self._open.catalog, self._open.cluster.spark, name, bar)
 
-    def table(self, name: str) -> Table:
-        """What is known of a table: columns, key, layouts, rows."""
-        return self._open.catalog.table(name)
+    def table(self, name: str, *, confidence: float = 0.95, seed: int = 0) -> Frame:
+        """A table as an evolving data frame; its `info` is what is known of the table: layouts, rows, version."""
+        if not 0 < confidence < 1:
+            raise SchemaError(f"confidence={confidence} must lie between 0 and 1")
+        return Workspace(self._open, Request(confidence, seed), self._running).frame(name)
 
     def drop(self, name: str) -> None:
         """Forget a table and remove what nearly wrote for it; the user's own files stay."""

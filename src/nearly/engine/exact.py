@@ -24,6 +24,7 @@ from nearly.plan.explain import explain
 from nearly.plan.nodes import Query
 from nearly.plan.parse import parse_query
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
+from nearly.plan.types import DataType
 from nearly.rewrite.passes import rewrite
 
 logger = logging.getLogger(__name__)
@@ -82,6 +83,12 @@ class Engine:
         if kernel == "spark":
             return Prepared(text, tables, query, "spark", "asked for")
         return Prepared(text, tables, query, "native", "every function and type is in the verified set")
+
+    def columns(self, prepared: Prepared) -> tuple[tuple[str, DataType], ...]:
+        """Names and types of a prepared query's columns."""
+        if prepared.query is None:
+            return tuple(self.spark.schema(prepared.text, set(prepared.tables)))
+        return tuple(zip(prepared.query.names, prepared.query.types, strict=True))
 
     @deep_recursion()
     def run(self, prepared: Prepared) -> Result:
