@@ -15,12 +15,13 @@ from nearly.progressive.measures import avg, corr, count, count_distinct, cov, m
 from nearly.progressive.measures import max_ as max  # noqa: A004  reads as nearly.max
 from nearly.progressive.measures import min_ as min  # noqa: A004
 from nearly.progressive.measures import sum_ as sum  # noqa: A004
+from nearly.progressive.user_aggregate import Aggregate
 from nearly.session import Query, Session, connect
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "ConstraintError", "EngineError", "Frame", "NearlyError", "ParseError", "Query", "SchemaError", "Session",
-    "UnknownName", "Unsupported", "avg", "connect", "corr", "count", "count_distinct", "cov", "max", "median", "min", "quantile",
-    "stddev", "sum", "var", "weighted_avg",
+    "Aggregate", "Answer", "ConstraintError", "EngineError", "Frame", "NearlyError", "ParseError", "Query", "SchemaError",
+    "Session", "UnknownName", "Unsupported", "avg", "connect", "corr", "count", "count_distinct", "cov", "max", "median", "min",
+    "quantile", "stddev", "sum", "var", "weighted_avg",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -149,6 +149,13 @@ class Session:
             raise SchemaError(f"confidence={asked} must lie between 0 and 1")
         request = Request(asked, seed, None if stream is None else frozenset(stream))
         return Query(self._open, plain, request, kernel, goal)
+
+    def function(self, name: str, function: Callable[..., Any], returns: str = "double") -> None:
+        """Make a Python function usable in SQL and in frames: it gets an Arrow array per argument and gives one of the same length.
+
+        `returns` is Spark's name of the type it gives. Nulls are passed to it as they are.
+        """
+        self._open.add_function(name, function, returns)
 
     @property
     def unfinished(self) -> tuple[str, ...]:

@@ -8,15 +8,19 @@ operations: every operation on a frame gives a frame, which evolves in turn (WAK
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
+from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
 from nearly.answer import Answer
 from nearly.engine.exact import Engine, Prepared
 from nearly.engine.layouts import Table
+from nearly.engine.python_functions import Columns, columns_of
 from nearly.errors import SchemaError, unknown
 from nearly.plan import compose
 from nearly.plan.parse import to_text
@@ -24,8 +28,10 @@ from nearly.progressive.evolution import Evolution
 from nearly.progressive.frame_properties import clustering_key, key, mutable
 from nearly.progressive.measures import Measure
 from nearly.progressive.run import Request, Run
+from nearly.progressive.user_aggregate import Finish, Steps, UserMeasure
 
 Names = str | Sequence[str]
+TableFunction = Callable[[pa.Table], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,20 @@ class Frame:
 
     # Operations
 
-    def map(self, *columns: str, **derived: str) -> Frame:
-        """Columns and expressions: `frame.map("id", total="price * (1 - discount)")`; `"*"` stands for all columns."""
-        items = [each for text in columns for each in self._items(text)]
+    def map(self, *columns: str | TableFunction, schema: Mapping[str, str] | pa.Schema | None = None, **derived: str) -> Frame:
+        """Columns and expressions: `frame.map("id", total="price * (1 - discount)")`; `"*"` stands for all columns.
+
+        `frame.map(function, schema={"id": "bigint", ...})` gives the rows that a Python function makes of Arrow tables of rows. It
+        is called with pieces of the frame, of any size and in any order, so it must treat rows one by one; on a frame with a
+        clustering key it may also treat rows of equal keys together.
+        """
+        if len(columns) == 1 and callable(columns[0]):
+            return self._mapped(columns[0], columns_of(schema), None, derived)
+        if schema is not None:
+            raise SchemaError("schema= goes with one Python function: frame.map(function, schema={...})")
+        items = [each for text in columns if not callable(text) for each in self._items(text)]
+        if len(columns) != sum(isinstance(each, str) for each in columns):
+            raise SchemaError("map takes SQL texts, or one Python function with schema=")
         items += [compose.named(self._expression(text), name) for name, text in derived.items()]
         if not items:
             raise SchemaError("map needs at least one column")
@@ -163,17 +180,28 @@ class Frame:
         items += [compose.column(name, compose.RIGHT) for name in kept]
         return self._next(compose.joined(self._query, other._query, pairs, how, items))
 
-    def agg(self, by: Names = (), **measures: Measure) -> Frame:
+    def agg(self, by: Names = (), **measures: Measure | UserMeasure) -> Frame:
         """Aggregates by columns: `frame.agg(total=nearly.sum("x"), by="g")`; without `by` over all rows."""
         keys = [each for text in _names(by) for each in self._items(text)]
         for name, measure in measures.items():
-            if not isinstance(measure, Measure):
+            if not isinstance(measure, Measure | UserMeasure):
                 raise SchemaError(f"{name}={measure!r} is no aggregate; write for example {name}=nearly.sum('x')")
-        aggregates = [compose.named(compose.item(each.text), name) for name, each in measures.items()]
-        if not keys and not aggregates:
+        if not keys and not measures:
             raise SchemaError("agg needs an aggregate such as total=nearly.sum('x'), or by= for distinct values")
-        compose.refuse_repeated([each.alias_or_name for each in (*keys, *aggregates)], "give one of them another name")
-        return self._next(compose.grouped(self._query, keys, aggregates))
+        names = [each.alias_or_name for each in keys]
+        compose.refuse_repeated([*names, *measures], "give one of them another name")
+        texts = {name: each for name, each in measures.items() if isinstance(each, Measure)}
+        users = {name: each for name, each in measures.items() if isinstance(each, UserMeasure)}
+        aggregates = [compose.named(compose.item(each.text), name) for name, each in texts.items()]
+        if not users:
+            return self._next(compose.grouped(self._query, keys, aggregates))
+        by_users = self._aggregated(keys, users)
+        if not texts:
+            return by_users
+        items = [compose.column(name, compose.LEFT if name in (*names, *texts) else compose.RIGHT) for name in (*names, *measures)]
+        plain = compose.grouped(self._query, keys, aggregates)
+        same = {name: name for name in names}
+        return self._next(compose.joined(plain, by_users._query, same, "inner", items, null_safe=True))
 
     def sort(self, *keys: str) -> Frame:
         """The rows in order of columns or expressions; a leading minus is descending: `frame.sort("-total", "name")`."""
@@ -249,6 +277,30 @@ class Frame:
 
     def _next(self, query: exp.Query) -> Frame:
         return Frame(self._workspace, query)
+
+    def _mapped(self, function: TableFunction, gives: Columns, keys: int | None, derived: Mapping[str, str] | None = None) -> Frame:
+        """What a function makes of this frame's rows."""
+        if derived:
+            raise SchemaError("map takes a Python function or named expressions, not both; call it twice")
+        compose.refuse_repeated([name for name, _ in gives], "name each column of schema= once")
+        title = str(getattr(function, "__name__", type(function).__name__))
+        mapped = self._workspace.engine.functions.add_mapped(title, function, self._query, self._schema, gives, keys)
+        return self._next(compose.table(mapped.name, [name for name, _ in gives]))
+
+    def _aggregated(self, keys: Sequence[exp.Expr], users: Mapping[str, UserMeasure]) -> Frame:
+        """Aggregates that are written in Python: states of pieces, then their merge."""
+        read = [[self._items(text)[0] for text in each.columns] for each in users.values()]
+        items = [compose.named(each.unalias().copy(), f"c{place}") for place, each in enumerate([*keys, *chain(*read)])]
+        rows = self._next(compose.project(self._query, items))
+        width, aggregates = len(keys), tuple(each.aggregate for each in users.values())
+        names = tuple(each.alias_or_name for each in chain(*read))
+        steps = Steps(aggregates, width, tuple(len(each) for each in read), names)
+        states = columns_of({f"c{width + place}": "binary" for place in range(len(users))})
+        parts = rows._mapped(steps, (*rows._schema[:width], *states), None)
+        values = columns_of({f"c{width + place}": each.returns for place, each in enumerate(aggregates)})
+        merged = parts._mapped(Finish(aggregates, width), (*rows._schema[:width], *values), width)
+        shown = [*(each.alias_or_name for each in keys), *users]
+        return merged.rename({f"c{place}": name for place, name in enumerate(shown)})
 
     def _refuse_other(self, other: object) -> None:
         if not isinstance(other, Frame):
