@@ -22,7 +22,8 @@ def register_scalar(spark: Any, name: str, function: Travelling, returns: DataTy
     def call(first: pa.Array, *others: pa.Array) -> pa.Array:
         return adapter(first, *others)
 
-    spark.udf.register(name, arrow_udf(call, returns.name))
+    make: Any = arrow_udf
+    spark.udf.register(name, make(call, returns.name))
 
 
 def show_mapped(spark: Any, mapped: Mapped, function: Travelling) -> None:
@@ -42,8 +43,7 @@ class _InPartition:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         takes = self.adapter.takes
-        pieces = (pa.Table.from_batches([batch]).rename_columns(takes.names).cast(takes) for batch in batches)
-        if self.adapter.whole:
-            pieces = iter([pa.concat_tables([*pieces, takes.empty_table()])])
+        given = (pa.Table.from_batches([batch]).rename_columns(takes.names).cast(takes) for batch in batches)
+        pieces = [pa.concat_tables([*given, takes.empty_table()])] if self.adapter.whole else given
         for piece in pieces:
             yield from self.adapter.mapped(piece).to_batches()
