@@ -95,7 +95,10 @@ class Travelling:
     payload: bytes
 
     def adapter(self) -> Any:
-        return cloudpickle.loads(self.payload)
+        try:
+            return cloudpickle.loads(self.payload)
+        except Exception as trouble:
+            raise FunctionFailed(_message(self.symbol, trouble)) from trouble
 
 
 def _message(name: str, trouble: Exception) -> str:

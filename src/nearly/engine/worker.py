@@ -99,9 +99,8 @@ class Native:
         for each in functions:
             if each.symbol in self._functions:
                 continue
-            self.connection.create_function(
-                each.symbol, _varied(each.adapter()), None, each.returns, type=ARROW, null_handling=SPECIAL
-            )
+            function = _varied(each)
+            self.connection.create_function(each.symbol, function, None, each.returns, type=ARROW, null_handling=SPECIAL)
             if not self._functions:
                 atexit.register(self.connection.close)
             self._functions.add(each.symbol)
@@ -165,11 +164,15 @@ class Native:
             cursor.interrupt()
 
 
-def _varied(adapter: Any) -> Any:
-    """The adapter as a function of any number of arguments of any type, as DuckDB tells them from its signature."""
+def _varied(function: Travelling) -> Any:
+    """The function as one of any number of arguments of any type, as DuckDB tells them from its signature.
+
+    It is loaded when it is first called, so that a function that this worker cannot load fails only the queries that call it.
+    """
+    load = cache(function.adapter)
 
     def call(*columns: Any) -> Any:
-        return adapter(*columns)
+        return load()(*columns)
 
     return call
 

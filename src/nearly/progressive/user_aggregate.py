@@ -2,7 +2,8 @@
 
 For batches b1, b2, ... of a group's rows the value is finish(merge(step(zero, b1), step(zero, b2), ...)). The user vouches for two
 laws: merge is associative and commutative with zero as its neutral element, and
-step(s, b1 + b2) = merge(step(s, b1), step(zero, b2)). Then the value does not depend on how the rows are cut into batches, and states of units can be merged as they come.
+step(s, b1 + b2) = merge(step(s, b1), step(zero, b2)). Then the value does not depend on how the rows are cut into batches, and
+states of units can be merged as they come.
 """
 
 from __future__ import annotations
