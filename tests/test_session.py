@@ -211,4 +211,4 @@ def test_appended_rows_are_in_the_answer(spark: Any, tmp_path: Path) -> None:
         session.append("t", spark.range(10).selectExpr("id", "0L as g"))
         after = session.sql(query).exact().table["c"].to_pylist()
         assert (before, after) == ([20] * 5, [30, 20, 20, 20, 20])
-        assert {layout.rows for layout in session.table("t").layouts} == {110}
+        assert {layout.rows for layout in session.table("t").info.layouts} == {110}

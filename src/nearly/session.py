@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakSet
 
 from nearly.engine.catalog import Catalog
 from nearly.engine.cluster import Sites, open_cluster
@@ -19,6 +20,8 @@ from nearly.errors import EngineError, SchemaError
 from nearly.missing.contingency import Contingency, MissingRows
 from nearly.plan.goal import Goal, split_goal
 from nearly.progress_bar import ProgressBar
+from nearly.progressive.evolution import Evolution
+from nearly.progressive.frame import Frame, Workspace
 from nearly.progressive.run import Request, resumed, unfinished
 from nearly.query import Help, Query
 from nearly.synopsis.catalogue import Synopses, options_from
@@ -70,6 +73,7 @@ class Session:
         self._synopses = Synopses(engine)
         self._closed = False
         self._contingency = Contingency(engine)
+        self._running: WeakSet[Evolution] = WeakSet()
 
     def __enter__(self) -> Self:
         return self
@@ -82,6 +86,8 @@ class Session:
         if not self._closed:
             self._closed = True
             self._synopses.close()
+            for evolution in list(self._running):
+                evolution.stop()
             self._engine.cluster.close()
 
     @property
@@ -118,9 +124,11 @@ class Session:
         with ProgressBar(f"refreshing {name}") as bar:
             return refresh(self._open.catalog, self._open.cluster.spark, name, bar)
 
-    def table(self, name: str) -> Table:
-        """What is known of a table: columns, key, layouts, rows."""
-        return self._open.catalog.table(name)
+    def table(self, name: str, *, confidence: float = 0.95, seed: int = 0) -> Frame:
+        """A table as an evolving data frame; its `info` is what is known of the table: layouts, rows, version."""
+        if not 0 < confidence < 1:
+            raise SchemaError(f"confidence={confidence} must lie between 0 and 1")
+        return Workspace(self._open, Request(confidence, seed), self._running).frame(name)
 
     def drop(self, name: str) -> None:
         """Forget a table and remove what nearly wrote for it; the user's own files stay."""
@@ -172,6 +180,13 @@ class Session:
             raise SchemaError(f"seed={seed} must not be negative")
         request = Request(asked, seed, None if stream is None else frozenset(stream))
         return Query(self._help, plain, request, kernel, goal, using)
+
+    def function(self, name: str, function: Callable[..., Any], returns: str = "double") -> None:
+        """Make a Python function usable in SQL and in frames: it gets an Arrow array per argument and gives one of the same length.
+
+        `returns` is Spark's name of the type it gives. Nulls are passed to it as they are.
+        """
+        self._open.add_function(name, function, returns)
 
     @property
     def unfinished(self) -> tuple[str, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
@@ -15,7 +17,9 @@ from nearly.engine.clustering import RANGE
 from nearly.engine.explain_stages import explain_stages
 from nearly.engine.kernel import finished
 from nearly.engine.native_kernel import NativeFailure, NativeKernel
+from nearly.engine.python_functions import Functions
 from nearly.engine.reading import NativeReader, SparkReader
+from nearly.engine.spark_functions import register_scalar
 from nearly.engine.spark_kernel import SparkKernel
 from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, Unsupported, unknown
 from nearly.plan.bind_query import bind
@@ -24,6 +28,8 @@ from nearly.plan.explain import explain
 from nearly.plan.nodes import Query
 from nearly.plan.parse import parse_query
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
+from nearly.plan.types import DataType
+from nearly.plan.user_functions import Mapped
 from nearly.rewrite.passes import rewrite
 
 logger = logging.getLogger(__name__)
@@ -58,8 +64,16 @@ class Engine:
     def __init__(self, cluster: Cluster, catalog: Catalog, memory_mb: int = DEFAULT_MEMORY_MB) -> None:
         self.cluster = cluster
         self.catalog = catalog
-        self.native = NativeKernel(cluster, catalog, self.schema, NativeReader(), memory_mb)
-        self.spark = SparkKernel(cluster, catalog, SparkReader(cluster.spark))
+        self.functions = Functions()
+        self.native = NativeKernel(cluster, catalog, self.schema, NativeReader(), memory_mb, functions=self.functions)
+        self.spark = SparkKernel(cluster, catalog, SparkReader(cluster.spark), self.functions)
+
+    def add_function(self, name: str, function: Callable[..., Any], returns: str) -> None:
+        """Make a Python function over Arrow arrays known to both kernels."""
+        if isinstance(name, str) and self.cluster.spark.catalog.functionExists(name) and name.lower() not in self.functions.names:
+            raise SchemaError(f"{name!r} is a function of Spark already; choose another name")
+        signature = self.functions.add(name, function, returns)
+        register_scalar(self.cluster.spark, name, self.functions.travelling_as(signature.symbol), signature.returns)
 
     @deep_recursion()
     def prepare(self, text: str, kernel: str | None = None) -> Prepared:
@@ -67,9 +81,12 @@ class Engine:
         if kernel is not None and kernel not in KERNELS:
             raise unknown("kernel", str(kernel), KERNELS)
         tree = parse_query(text)
-        tables = self._tables(tree)
+        mapped = self.functions.used_by(tree)
+        for each in (tree, *(relation.query for relation in mapped)):
+            self.functions.mark(each)
+        tables = frozenset().union(*(self._tables(each, mapped) for each in (tree, *(relation.query for relation in mapped))))
         try:
-            query = self._bound(tree, text, tables)
+            query = self._bound(tree, text, tables, mapped)
             refusal = None if kernel == "spark" else self.native.refusal(query.plan)
         except RecursionError:
             return self._as_text(text, tables, "the query is too deep for nearly's planner", kernel)
@@ -79,9 +96,17 @@ class Engine:
             return self._second_opinion(text, tables, trouble, kernel)
         if refusal is not None:
             return self._as_text(text, tables, refusal, kernel)
+        if kernel == "spark" and mapped:
+            return self._as_text(text, tables, "asked for", kernel)
         if kernel == "spark":
             return Prepared(text, tables, query, "spark", "asked for")
         return Prepared(text, tables, query, "native", "every function and type is in the verified set")
+
+    def columns(self, prepared: Prepared) -> tuple[tuple[str, DataType], ...]:
+        """Names and types of a prepared query's columns."""
+        if prepared.query is None:
+            return tuple(self.spark.schema(prepared.text, set(prepared.tables)))
+        return tuple(zip(prepared.query.names, prepared.query.types, strict=True))
 
     @deep_recursion()
     def run(self, prepared: Prepared) -> Result:
@@ -123,9 +148,9 @@ class Engine:
             logger.info("the native kernel stopped (%s); Spark runs the query", failure)
             return self.spark.run_text(prepared.text, set(prepared.tables)), "spark"
 
-    def _tables(self, tree: exp.Expr) -> frozenset[str]:
+    def _tables(self, tree: exp.Expr, mapped: Sequence[Mapped]) -> frozenset[str]:
         """The stored tables a query names; each must exist."""
-        common = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+        common = {cte.alias.lower() for cte in tree.find_all(exp.CTE)} | {each.name for each in mapped}
         named = [node for node in tree.find_all(exp.Table) if isinstance(node.this, exp.Identifier)]
         for node in named:
             if node.db:
@@ -133,8 +158,8 @@ class Engine:
         wanted = {node.name for node in named if node.name.lower() not in common or node.name in self.catalog}
         return frozenset(self.catalog.table(name).name for name in wanted)
 
-    def _bound(self, tree: exp.Expr, text: str, tables: frozenset[str]) -> Query:
-        query = bind(tree, self.schema)
+    def _bound(self, tree: exp.Expr, text: str, tables: frozenset[str], mapped: Sequence[Mapped]) -> Query:
+        query = bind(tree, self.schema, mapped)
         if query.unnamed:
             query = self._named(query, text, tables)
         return Query(rewrite(query.plan), query.names)

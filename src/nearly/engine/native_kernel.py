@@ -21,7 +21,9 @@ from sqlglot import exp
 
 from nearly.engine.catalog import Catalog
 from nearly.engine.cluster import Cluster
+from nearly.engine.function_adapters import function_failure
 from nearly.engine.group_counts import GroupCounts
+from nearly.engine.python_functions import Functions
 from nearly.engine.reading import NativeReader
 from nearly.engine.shares import Shares
 from nearly.engine.stages import Stage, Tail, cut
@@ -46,6 +48,11 @@ class NativeFailure(Exception):
     """The native engine stopped with an error; whether it is the query's fault is for Spark to say."""
 
 
+def failure(text: str) -> Exception:
+    """What to raise for an error of the native engine: one of a user's function is final, any other is a question to Spark."""
+    return function_failure(text) or NativeFailure(text)
+
+
 @dataclass(frozen=True, slots=True)
 class NativeKernel:
     """Runs plans by DuckDB in Spark tasks."""
@@ -57,6 +64,7 @@ class NativeKernel:
     memory_mb: int
     name: str = "native"
     local: Native = field(default_factory=Native)
+    functions: Functions = field(default_factory=Functions)
 
     def refusal(self, plan: Plan) -> str | None:
         if not self.cluster.ansi:
@@ -91,7 +99,7 @@ class NativeKernel:
         try:
             return self.local.run(sql, (), given)
         except duckdb.Error as trouble:
-            raise NativeFailure(f"{type(trouble).__name__}: {trouble}") from trouble
+            raise failure(f"{type(trouble).__name__}: {trouble}") from trouble
 
     def _collect(self, stages: tuple[Stage, ...]) -> dict[str, pa.Table]:
         """Run the stages in one Spark job and take what the last of them send."""
@@ -129,7 +137,7 @@ class NativeKernel:
 
     @property
     def settings(self) -> Settings:
-        return Settings(self.cluster.sites.cores, self.memory_mb, self.cluster.time_zone)
+        return Settings(self.cluster.sites.cores, self.memory_mb, self.cluster.time_zone, self.functions.travelling)
 
     def _sql(self, plan: Plan, names: dict[Scan, str], statics: dict[str, str]) -> str:
         """The fragment's SQL; a table in `names` is read by that name, small tables are added to `statics`."""
@@ -172,7 +180,7 @@ def received(rows: pa.Table) -> dict[str, pa.Table]:
     sources, payloads = rows["source"].to_pylist(), rows["payload"]
     for source, payload in zip(sources, payloads, strict=True):
         if source == ERROR:
-            raise NativeFailure(payload.as_py().decode())
+            raise failure(payload.as_py().decode())
     names = dict.fromkeys(sources)
     tables: dict[str, pa.Table] = {}
     for name in names:

@@ -12,9 +12,13 @@ from sqlglot import exp
 
 from nearly.engine.catalog import Catalog
 from nearly.engine.cluster import Cluster
+from nearly.engine.function_adapters import function_failure
+from nearly.engine.python_functions import Functions
 from nearly.engine.reading import SparkReader
+from nearly.engine.spark_functions import show_mapped
 from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan.nodes import Input, Plan, Scan
+from nearly.plan.parse import parse_query
 from nearly.plan.render import SPARK, render
 from nearly.plan.types import DataType, from_name
 
@@ -28,6 +32,7 @@ class SparkKernel:
     cluster: Cluster
     catalog: Catalog
     reader: SparkReader
+    functions: Functions
     name: str = "spark"
 
     def refusal(self, plan: Plan) -> str | None:
@@ -42,22 +47,24 @@ class SparkKernel:
 
     def run_text(self, text: str, tables: set[str]) -> pa.Table:
         """The query as the user wrote it."""
-        self._show(tables)
+        self._show(text, tables)
         return self._collect(text)
 
     def schema(self, text: str, tables: set[str]) -> list[tuple[str, DataType]]:
         """Names and types of a query's columns as Spark's analyser gives them."""
-        self._show(tables)
+        self._show(text, tables)
         try:
             fields = self.cluster.spark.sql(text).schema.fields
         except (PySparkException, Py4JError) as trouble:
             raise SchemaError(f"Spark refuses the query: {_message(trouble)}") from trouble
         return [(field.name, from_name(field.dataType.simpleString())) for field in fields]
 
-    def _show(self, tables: set[str]) -> None:
+    def _show(self, text: str, tables: set[str]) -> None:
         for name in sorted(tables):
             table = self.catalog.table(name)
             self.reader.view(table, table.name)
+        for mapped in self.functions.used_by(parse_query(text)):
+            show_mapped(self.cluster.spark, mapped, self.functions.travelling_as(mapped.name))
 
     def _sql(self, plan: Plan) -> str:
         return render(plan, SPARK, self._source)
@@ -75,7 +82,7 @@ class SparkKernel:
         except AnalysisException as trouble:
             raise SchemaError(f"Spark refuses the query: {_message(trouble)}") from trouble
         except (PySparkException, Py4JError) as trouble:
-            raise EngineError(f"Spark failed: {_message(trouble)}") from trouble
+            raise function_failure(str(trouble)) or EngineError(f"Spark failed: {_message(trouble)}") from trouble
 
 
 def _message(trouble: Exception) -> str:

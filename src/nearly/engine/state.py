@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from nearly.engine.native_kernel import NativeFailure
+from nearly.engine.native_kernel import NativeFailure, failure
 from nearly.engine.worker import Native, Settings
 from nearly.plan.nodes import Aggregate, Input, Plan, Scan
 from nearly.plan.render import NATIVE, render
@@ -79,7 +79,7 @@ class State:
             with self._lock:
                 return self.engine.run(render(plan, NATIVE, source), (), inputs or {})
         except duckdb.Error as trouble:
-            raise NativeFailure(f"{type(trouble).__name__}: {trouble}") from trouble
+            raise failure(f"{type(trouble).__name__}: {trouble}") from trouble
 
     def _compact_stage(self, stage: Gathered) -> None:
         """Merge parts with equal keys when they have doubled since the last time."""

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from sqlglot import exp
 
 from nearly.engine.cluster import Sites
-from nearly.engine.native_kernel import NativeFailure, NativeKernel
+from nearly.engine.native_kernel import NativeKernel, failure
 from nearly.engine.result_log import Batch, ResultLog
 from nearly.engine.stream_task import Foresight, Pace, StreamFragment, StreamTask, failures, read_units
 from nearly.engine.units import Units
@@ -132,7 +132,7 @@ class StreamJob:
         try:
             read_units(first, 0, self.kernel.local, most=1, foresee=foresee)
         except duckdb.Error as trouble:
-            self._trouble = NativeFailure(f"{type(trouble).__name__}: {trouble}")
+            self._trouble = failure(f"{type(trouble).__name__}: {trouble}")
             self.log.ask_to_stop()
 
     @property
@@ -160,7 +160,7 @@ class StreamJob:
             frame = spark.range(0, width, 1, width).mapInArrow(StreamTask(fragments), PAYLOAD_SCHEMA)
             found = failures(frame.toArrow())
             if found:
-                self._trouble = NativeFailure(found[0])
+                self._trouble = failure(found[0])
         except PySparkException as trouble:
             self._trouble = EngineError(f"the Spark job failed: {trouble}")
         finally:

@@ -7,6 +7,7 @@ The connection lives as long as the Python worker, which Spark reuses from job t
 
 from __future__ import annotations
 
+import atexit
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+from duckdb.func import ARROW, SPECIAL
+
+from nearly.engine.function_adapters import Travelling
 
 PAYLOAD_SCHEMA = "source string, slot int, payload binary"
 ERROR = "error"
@@ -39,6 +43,7 @@ class Settings:
     threads: int
     memory_mb: int
     time_zone: str
+    functions: tuple[Travelling, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +81,29 @@ class Native:
         self._statics: dict[str, int] = {}
         self._running: set[duckdb.DuckDBPyConnection] = set()
         self._appended: set[str] = set()
+        self._functions: set[str] = set()
         self._loading = threading.Lock()
 
     def configure(self, settings: Settings) -> None:
         if settings == self._settings:
             return
+        with self._loading:
+            self._learn(settings.functions)
         self.connection.execute(f"SET threads = {settings.threads}")
         self.connection.execute(f"SET memory_limit = '{settings.memory_mb}MB'")
         self.connection.execute(f"SET TimeZone = '{settings.time_zone}'")
         self._settings = settings
+
+    def _learn(self, functions: Iterable[Travelling]) -> None:
+        """Have these Python functions in SQL; they get Arrow arrays, nulls included."""
+        for each in functions:
+            if each.symbol in self._functions:
+                continue
+            function = _varied(each)
+            self.connection.create_function(each.symbol, function, None, each.returns, type=ARROW, null_handling=SPECIAL)
+            if not self._functions:
+                atexit.register(self.connection.close)
+            self._functions.add(each.symbol)
 
     def load(self, statics: Iterable[tuple[str, str]]) -> None:
         """Have these tables in memory; the least recently used other ones make room."""
@@ -149,6 +168,19 @@ class Native:
         self.connection.interrupt()
         for cursor in tuple(self._running):
             cursor.interrupt()
+
+
+def _varied(function: Travelling) -> Any:
+    """The function as one of any number of arguments of any type, as DuckDB tells them from its signature.
+
+    It is loaded when it is first called, so that a function that this worker cannot load fails only the queries that call it.
+    """
+    load = cache(function.adapter)
+
+    def call(*columns: Any) -> Any:
+        return load()(*columns)
+
+    return call
 
 
 @cache

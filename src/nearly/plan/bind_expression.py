@@ -14,6 +14,7 @@ from nearly.plan.expressions import AggregateCall, Expression, Frame, Literal, S
 from nearly.plan.nodes import Plan
 from nearly.plan.scope import Scope
 from nearly.plan.types import BOOLEAN, DATE, NULL, STRING, DataType, common_type, from_name
+from nearly.plan.user_functions import marked
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 BindPlan = Callable[[exp.Expr, Scope], Plan]
@@ -211,6 +212,9 @@ class ExpressionBinder:
 
     def function(self, node: exp.Anonymous) -> Expression:
         refuse_clauses_besides(node, "this", "expressions")
+        users = marked(node)
+        if users is not None:
+            return users.call(tuple(self(each) for each in node.expressions))
         name = str(node.this).lower()
         if name in ("grouping", "grouping_id"):
             if self.grouping is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -12,16 +13,20 @@ from nearly.plan.bind_expression import refuse_clauses_besides
 from nearly.plan.bind_from import Environment, FromBinder, Named, common_type_of
 from nearly.plan.bind_select import SelectBinder, limited, place_of, position
 from nearly.plan.expressions import Column, Expression, SortKey
-from nearly.plan.nodes import Output, Plan, Project, Query, SetOperation, Sort
+from nearly.plan.nodes import Apply, Output, Plan, Project, Query, SetOperation, Sort
 from nearly.plan.schema import FindTable
 from nearly.plan.scope import FreshNames, Scope, Visible
+from nearly.plan.user_functions import Mapped
 
 _SET_KINDS = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
 
 
-def bind(tree: exp.Expr, find_table: FindTable) -> Query:
-    """The plan of a parsed query over the tables that `find_table` knows."""
-    named = QueryBinder(find_table, FreshNames(), {}).query(tree, None)
+def bind(tree: exp.Expr, find_table: FindTable, relations: Sequence[Mapped] = ()) -> Query:
+    """The plan of a parsed query over the tables that `find_table` knows, and `relations`, each after those it is made from."""
+    binder = QueryBinder(find_table, FreshNames(), {})
+    for each in relations:
+        binder = binder.knowing(each)
+    named = binder.query(tree, None)
     names = tuple(name or column.name for name, column in zip(named.names, named.plan.columns, strict=True))
     return Query(named.plan, names, unnamed=None in named.names)
 
@@ -33,6 +38,13 @@ class QueryBinder:
     find_table: FindTable
     fresh: FreshNames
     environment: Environment = field(default_factory=dict)
+
+    def knowing(self, mapped: Mapped) -> QueryBinder:
+        """A binder whose queries may select from what a user's function makes of a query."""
+        rows = self.query(mapped.query, None).plan
+        given = tuple(Column(type_, self.fresh(name)) for name, type_ in mapped.outputs)
+        named = Named(Apply(rows, mapped.name, rows.columns, given, mapped.keys), tuple(name for name, _ in mapped.outputs))
+        return replace(self, environment={**self.environment, mapped.name.lower(): named})
 
     def query(self, node: exp.Expr, outer: Scope | None) -> Named:
         inner = self._with(node, outer)

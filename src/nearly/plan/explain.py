@@ -15,10 +15,12 @@ from nearly.plan.expressions import (
     Literal,
     SortKey,
     Subquery,
+    UserCall,
     WindowCall,
 )
 from nearly.plan.nodes import (
     Aggregate,
+    Apply,
     Exchange,
     Filter,
     Input,
@@ -76,6 +78,7 @@ _TELLERS: dict[type[Plan], Callable[..., str]] = {
     SetOperation: lambda plan: f"{plan.kind.capitalize()}{' all' if plan.every else ''}",
     Sort: lambda plan: f"Sort {', '.join(_key(key) for key in plan.keys)}",
     Limit: lambda plan: f"Limit {plan.count}" + (f" offset {plan.offset}" if plan.offset else ""),
+    Apply: lambda plan: f"Apply {plan.function} to [{', '.join(column.name for column in plan.taken)}]",
     Exchange: _exchange,
 }
 
@@ -93,6 +96,8 @@ def show(expression: Expression) -> str:
             left, right = (show(argument) for argument in expression.arguments)
             return f"({left} {expression.function} {right})"
         case Call():
+            return f"{expression.function}({', '.join(show(argument) for argument in expression.arguments)})"
+        case UserCall():
             return f"{expression.function}({', '.join(show(argument) for argument in expression.arguments)})"
         case AggregateCall():
             inner = ", ".join(show(argument) for argument in expression.arguments) or "*"

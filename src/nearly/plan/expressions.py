@@ -49,6 +49,15 @@ class Call(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class UserCall(Expression):
+    """A function that the user brought; `symbol` is its name in the native engine, which no other function has."""
+
+    function: str
+    symbol: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cast(Expression):
     """`CAST`, or `TRY_CAST` when `safe`: null instead of an error."""
 

@@ -320,6 +320,31 @@ class Limit(Plan):
 
 
 @dataclass(frozen=True, slots=True)
+class Apply(Plan):
+    """The rows that a user's function makes of the child's; it is given the columns `taken` and gives those in `given`.
+
+    With `keys` None it may be given the rows in pieces: f(a + b) = f(a) + f(b). Otherwise it needs all rows at once, and its first
+    `keys` columns identify a row. `by` is a column of the child that is passed on: rows that differ in it are different pieces.
+    """
+
+    child: Plan
+    function: str
+    taken: tuple[Column, ...]
+    given: tuple[Column, ...]
+    keys: int | None = None
+    by: Column | None = None
+
+    def __post_init__(self) -> None:
+        missing = {column.name for column in self.taken} - self.child.names
+        if missing:
+            raise SchemaError(f"function {self.function} takes columns that are not there: {', '.join(sorted(missing))}")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.given if self.by is None else (*self.given, self.by)
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange(Plan):
     """Rows move between sites: `hash` by keys, `broadcast` to every site, `gather` to the driver."""
 

@@ -67,6 +67,12 @@ def parse_query(text: str) -> exp.Expr:
     return tree
 
 
+def to_text(tree: exp.Expr) -> str:
+    """The text of a tree. Law: `parse_query(to_text(t)) == t` for a tree that `parse_query` gave."""
+    with deep_recursion():
+        return str(tree.sql(dialect=_Text))
+
+
 def _only_statement(text: str) -> exp.Expr:
     if _nesting(text) > MAX_DEPTH:
         raise ParseError(f"the query nests more than {MAX_DEPTH} parentheses")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import product
 
 from nearly.plan.expressions import Call, Column, conjuncts
-from nearly.plan.nodes import Aggregate, Join, Output, Plan, Project, Scan, SetOperation, Values
+from nearly.plan.nodes import Aggregate, Apply, Join, Output, Plan, Project, Scan, SetOperation, Values
 from nearly.plan.schema import FindTable
 
 Key = frozenset[str]
@@ -42,6 +42,8 @@ def keys(plan: Plan, find_table: FindTable) -> Keys:
             return frozenset({frozenset(key.name for key in plan.keys)})
         case Join():
             return _joined(plan, below)
+        case Apply():
+            return NO_KEYS if plan.keys is None else frozenset({frozenset(column.name for column in plan.given[: plan.keys])})
         case SetOperation():
             return NO_KEYS if plan.kind == "union" and plan.every else _of_set(plan, below)
     return below(plan.children[0]) if plan.children else NO_KEYS
@@ -62,7 +64,7 @@ def clustering(plan: Plan, find_table: FindTable) -> frozenset[str]:
             return frozenset(key.name for key in grouped) if plan.sets is None else frozenset()
         case Join():
             return _joined_clustering(plan, find_table)
-        case SetOperation() | Values():
+        case SetOperation() | Values() | Apply():
             return frozenset()
     return clustering(plan.children[0], find_table) if plan.children else frozenset()
 
@@ -77,7 +79,7 @@ def _joined(plan: Join, below: Callable[[Plan], Keys]) -> Keys:
     if plan.kind in ("semi", "anti"):
         return left
     right = below(plan.right)
-    pairs = equated(plan)
+    pairs = equated(plan, ("=", "<=>"))
     from_left = {a.name for a, _ in pairs}
     from_right = {b.name for _, b in pairs}
     found: set[Key] = set()
@@ -110,12 +112,12 @@ def _joined_clustering(plan: Join, find_table: FindTable) -> frozenset[str]:
     return frozenset()
 
 
-def equated(plan: Join) -> list[tuple[Column, Column]]:
-    """Pairs of columns, left one first, that the join's condition makes equal."""
+def equated(plan: Join, tests: tuple[str, ...] = ("=",)) -> list[tuple[Column, Column]]:
+    """Pairs of columns, left one first, that the join's condition makes equal; with `<=>` among the tests, null equals null."""
     pairs = []
     for part in conjuncts(plan.condition):
         match part:
-            case Call(function="=", arguments=(Column() as first, Column() as second)):
+            case Call(function=function, arguments=(Column() as first, Column() as second)) if function in tests:
                 if first.name in plan.left.names and second.name in plan.right.names:
                     pairs.append((first, second))
                 elif second.name in plan.left.names and first.name in plan.right.names:

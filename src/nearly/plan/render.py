@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from nearly.errors import Unsupported
-from nearly.plan.dialects import native, spark
+from nearly.plan.dialects import native, spark, sql
 from nearly.plan.expressions import Expression, SortKey
 from nearly.plan.nodes import (
     Aggregate,
+    Apply,
     Filter,
     Input,
     Join,
@@ -169,6 +170,23 @@ class _Renderer:
             query.set("offset", exp.Offset(expression=exp.Literal.number(plan.offset)))
         return query
 
+    def apply(self, plan: Apply) -> exp.Expr:
+        """The rows of each piece as one list, to which the function is applied, and the lists it gives as rows again."""
+        if self.dialect is not NATIVE:
+            raise Unsupported("Python functions over rows have no form in Spark SQL")
+        by = [] if plan.by is None else [_column(plan.by.name)]
+        fields = [exp.PropertyEQ(this=exp.to_identifier(f"c{place}"), expression=_column(column.name)) for place, column in
+                  enumerate(plan.taken)]  # fmt: skip
+        rows = sql.function(plan.function, sql.function("list", exp.Struct(expressions=fields)))
+        pieces = _select([*by, exp.alias_(rows, "made")], self.query(plan.child))
+        if by:
+            pieces.set("group", exp.Group(expressions=[exp.Literal.number(1)]))
+        row = exp.alias_(sql.function("unnest", exp.column("made")), "made")
+        unnested = _select([*(each.copy() for each in by), row], exp.Subquery(this=pieces, alias=self._alias()))
+        columns = [exp.alias_(sql.function("struct_extract", exp.column("made"), sql.text(f"c{place}")), column.name, quoted=True)
+                   for place, column in enumerate(plan.given)]  # fmt: skip
+        return _select([*columns, *(each.copy() for each in by)], exp.Subquery(this=unnested, alias=self._alias()))
+
 
 LOWERING: dict[type[Plan], Callable[..., exp.Expr]] = {
     Scan: _Renderer.scan,
@@ -182,6 +200,7 @@ LOWERING: dict[type[Plan], Callable[..., exp.Expr]] = {
     SetOperation: _Renderer.set_operation,
     Sort: _Renderer.sort,
     Limit: _Renderer.limit,
+    Apply: _Renderer.apply,
 }
 
 
@@ -218,5 +237,5 @@ def _column(name: str) -> exp.Expr:
 
 def _repeated(plan: Plan) -> frozenset[Plan]:
     """Subplans that occur more than once and cost enough to be worth computing once."""
-    counts = Counter(node for node in plan.walk() if isinstance(node, Aggregate | Join | Window | SetOperation | Sort))
+    counts = Counter(node for node in plan.walk() if isinstance(node, Aggregate | Apply | Join | Window | SetOperation | Sort))
     return frozenset(node for node, count in counts.items() if count > 1)

@@ -67,7 +67,7 @@ class Run:
         """Answers that tighten; the last one is exact unless the run is stopped. Closing the iterator stops the Spark job."""
         self.used = True
         self.engine.verify(self.prepared)
-        cut = self._cut()
+        cut = self.cut()
         if cut is None or self.prepared.query is None:
             yield self._exact()
             return
@@ -98,7 +98,8 @@ class Run:
         self._go.set()
 
     @deep_recursion()
-    def _cut(self) -> Cut | None:
+    def cut(self) -> Cut | None:
+        """What is read unit by unit; None when the exact answer is the only one there is."""
         query = self.prepared.query
         if query is None or self.prepared.kernel != "native":
             return None

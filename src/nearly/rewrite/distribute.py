@@ -14,6 +14,7 @@ from nearly.errors import Unsupported
 from nearly.plan.expressions import Column, Expression, WindowCall
 from nearly.plan.nodes import (
     Aggregate,
+    Apply,
     Exchange,
     Filter,
     Join,
@@ -207,7 +208,14 @@ class _Distributor:
         above = replace(ordered, child=gathered.plan) if ordered else gathered.plan
         return replace(gathered, plan=replace(plan, child=above))
 
-    def _at_one(self, plan: Sort | Window, child: Placed) -> Placed:
+    def apply(self, plan: Apply) -> Placed:
+        """A function that takes rows in pieces runs where they are; any other needs all of them at one site."""
+        child = self.place(plan.child)
+        if plan.keys is not None and child.place == SPREAD:
+            return self._at_one(plan, child)
+        return self._once(child.over(replace(plan, child=child.plan)))
+
+    def _at_one(self, plan: Sort | Window | Apply, child: Placed) -> Placed:
         gathered = self.gathered(child)
         return replace(gathered, plan=replace(plan, child=gathered.plan))
 
@@ -371,4 +379,5 @@ RULES: dict[type[Plan], Callable[..., Placed]] = {
     SetOperation: _Distributor.set_operation,
     Sort: _Distributor.sort,
     Limit: _Distributor.limit,
+    Apply: _Distributor.apply,
 }

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nearly.errors import Unsupported
-from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, SortKey, WindowCall
-from nearly.plan.functions import aggregate, call
+from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, SortKey, UserCall, WindowCall
+from nearly.plan.functions import aggregate, call, cast
 from nearly.plan.functions.casting import coerce
-from nearly.plan.types import DOUBLE, is_numeric
+from nearly.plan.types import DOUBLE, INTEGERS, is_numeric
 
 _INTERNAL = frozenset({"average_of", "raise_error"})
 
@@ -31,6 +31,9 @@ def relaxed(expression: Expression, doubles: frozenset[str]) -> Expression:
         case Call():
             arguments = tuple(relaxed(each, doubles) for each in expression.arguments)
             return expression if arguments == expression.arguments else _call(expression, arguments)
+        case UserCall():
+            arguments = tuple(relaxed_to(each, doubles) for each in expression.arguments)
+            return replace(expression, arguments=arguments)
         case AggregateCall():
             arguments = tuple(relaxed(each, doubles) for each in expression.arguments)
             where = None if expression.where is None else relaxed(expression.where, doubles)
@@ -47,6 +50,14 @@ def relaxed(expression: Expression, doubles: frozenset[str]) -> Expression:
                 expression.frame,
             )
     return expression
+
+
+def relaxed_to(expression: Expression, doubles: frozenset[str]) -> Expression:
+    """The relaxed expression in its own type again, as a user's function expects it; whole numbers are rounded."""
+    found = relaxed(expression, doubles)
+    if found.type == expression.type or not is_numeric(expression.type):
+        return found
+    return cast(call("round", (found,)) if expression.type in INTEGERS else found, expression.type)
 
 
 def relaxed_keys(keys: tuple[SortKey, ...], doubles: frozenset[str]) -> tuple[SortKey, ...]:

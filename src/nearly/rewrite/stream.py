@@ -18,6 +18,7 @@ from nearly.errors import Unsupported
 from nearly.plan.expressions import TRUE, AggregateCall, Call, Column, Expression, WindowCall, columns_of
 from nearly.plan.nodes import (
     Aggregate,
+    Apply,
     Field,
     Filter,
     Input,
@@ -393,6 +394,16 @@ class _Streamer:
         """Which rows a limit picks is open, so it is picked once."""
         return self._gather(replace(plan, child=child), None, ())
 
+    def apply(self, plan: Apply) -> At:
+        """A function that takes rows in pieces is given those of a unit; any other needs the rows of all units read."""
+        child = self.place(plan.child)
+        if child.unit is None:
+            return replace(child, plan=replace(plan, child=child.plan))
+        if plan.keys is not None or child.pending:
+            return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)
+        self.ranged = self.ranged or bool(child.by)
+        return At(replace(plan, child=child.plan, by=child.unit), UNITS, child.scans, child.unit)
+
     def gathered(self, at: At) -> Plan:
         """The subplan at the driver."""
         match at.where:
@@ -591,4 +602,5 @@ RULES: dict[type[Plan], Callable[..., At]] = {
     SetOperation: _Streamer.set_operation,
     Sort: _Streamer.sort,
     Limit: _Streamer.limit,
+    Apply: _Streamer.apply,
 }

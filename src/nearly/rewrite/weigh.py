@@ -21,6 +21,7 @@ from nearly.plan.functions import call
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import (
     Aggregate,
+    Apply,
     Filter,
     Input,
     Join,
@@ -34,7 +35,7 @@ from nearly.plan.nodes import (
 )
 from nearly.plan.scope import FreshNames
 from nearly.plan.types import BOOLEAN, DOUBLE, INT, LONG, is_numeric
-from nearly.rewrite.relax import relaxed, relaxed_keys
+from nearly.rewrite.relax import relaxed, relaxed_keys, relaxed_to
 from nearly.rewrite.stream import Gathered
 
 WEIGHTS = Input("weights", (Column(INT, "replicate"), Column(INT, "unit_group"), Column(DOUBLE, "unit_weight")))
@@ -108,7 +109,7 @@ def _over_units(plan: Plan, streamed: set[str]) -> bool:
     match plan:
         case Input():
             return plan.source in streamed
-        case Aggregate() | Window() | Limit():
+        case Aggregate() | Apply() | Window() | Limit():
             return False
     return any(_over_units(child, streamed) for child in plan.children)
 
@@ -262,6 +263,20 @@ class _Weigher:
             raise Unsupported("a limit below other operators has no replicates")
         return replace(child, plan=replace(plan, child=child.plan))
 
+    def apply(self, plan: Apply) -> Weighted:
+        """A user's function over estimates sees them in their own types; what it gives is as it is, neither scaled nor bounded."""
+        child = self.visit(plan.child)
+        streamed = any(isinstance(node, Input) and self.stages[node.source].streamed for node in plan.walk())
+        if child.replicate is not None or isinstance(child.weight, Column) or (streamed and self.weight is None):
+            raise Unsupported("a Python function over estimates has no replicates")
+        inputs = tuple(Output(self.fresh("taken"), relaxed_to(column, child.doubles)) for column in plan.taken)
+        by = () if plan.by is None else (Output(plan.by.name, plan.by),)
+        applied = replace(plan, child=Project(child.plan, (*inputs, *by)), taken=tuple(each.column for each in inputs))
+        if plan.keys is not None and streamed:
+            return Weighted(applied, evolving=frozenset(column.name for column in plan.given[plan.keys :]))
+        changes = any(column.name in child.evolving for column in plan.taken)
+        return Weighted(applied, weight=child.weight, evolving=applied.names if changes else frozenset())
+
 
 @dataclass(frozen=True, slots=True)
 class _Aggregation:
@@ -410,4 +425,5 @@ RULES: dict[type[Plan], Callable[..., Weighted]] = {
     SetOperation: _Weigher.set_operation,
     Sort: _Weigher.sort,
     Limit: _Weigher.limit,
+    Apply: _Weigher.apply,
 }

@@ -33,6 +33,7 @@ from nearly.plan.expressions import (
     Expression,
     Literal,
     SortKey,
+    UserCall,
     WindowCall,
 )
 from nearly.plan.types import Decimal
@@ -71,6 +72,8 @@ def _render(e: Expression) -> Node:
             return native_casts.convert(e, _render(e.operand))
         case Call():
             return _lowering(_ALL_FUNCTIONS, "function", e.function)(e, _render_all(e.arguments))
+        case UserCall():
+            return sql.function(e.symbol, *(expression(each) for each in e.arguments))
         case AggregateCall():
             return _aggregate(e, None)
         case WindowCall():

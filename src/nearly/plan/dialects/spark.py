@@ -19,6 +19,7 @@ from nearly.plan.expressions import (
     Expression,
     Literal,
     SortKey,
+    UserCall,
     WindowCall,
 )
 from nearly.plan.types import BOOLEAN, INT, NULL, STRING, TIMESTAMP, DataType, Interval
@@ -47,6 +48,8 @@ def expression(e: Expression) -> Node:
             return sql.cast(expression(e.operand), type_sql(e.type), e.safe)
         case Call():
             return OPERATORS.get(e.function, _named)(e, _render_all(e.arguments))
+        case UserCall():
+            return sql.function(e.function, *_render_all(e.arguments))
         case AggregateCall():
             return _aggregate(e)
         case WindowCall():

@@ -22,6 +22,11 @@ ALIASES = {
 }  # fmt: skip
 
 
+def is_function(name: str) -> bool:
+    """Whether there is a scalar function of this name."""
+    return name.lower() in FUNCTIONS or name.lower() in ALIASES
+
+
 def call(name: str, arguments: Sequence[Expression]) -> Expression:
     """The typed call of a scalar function or operator, implicit casts inserted by Spark's ANSI rules."""
     lowered = name.lower()

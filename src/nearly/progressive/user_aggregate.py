@@ -1,0 +1,122 @@
+"""Aggregates that users write in Python, as a monoid of states.
+
+For batches b1, b2, ... of a group's rows the value is finish(merge(step(zero, b1), step(zero, b2), ...)). The user vouches for two
+laws: merge is associative and commutative with zero as its neutral element, and
+step(s, b1 + b2) = merge(step(s, b1), step(zero, b2)). Then the value does not depend on how the rows are cut into batches, and
+states of units can be merged as they come.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nearly.errors import SchemaError
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A user-defined aggregate; call it with column names or expressions to use it in `Frame.agg`.
+
+    `zero` is the state of no rows, or a function that makes it; `step(state, table)` takes in an Arrow table of rows, `merge(a, b)`
+    puts two states together and `finish(state)` gives the value, of the type that `returns` names. States must pickle.
+    """
+
+    zero: Any
+    step: Callable[[Any, pa.Table], Any]
+    merge: Callable[[Any, Any], Any]
+    finish: Callable[[Any], Any]
+    returns: str = "double"
+
+    def __post_init__(self) -> None:
+        for name in ("step", "merge", "finish"):
+            if not callable(getattr(self, name)):
+                raise SchemaError(f"Aggregate: {name} must be a function, not {getattr(self, name)!r}")
+
+    def __call__(self, *columns: str) -> UserMeasure:
+        if not columns:
+            raise SchemaError("name the columns that the aggregate reads, for example spread('price')")
+        return UserMeasure(self, columns)
+
+    def empty(self) -> Any:
+        """A state of no rows that may be changed in place."""
+        return self.zero() if callable(self.zero) else copy.deepcopy(self.zero)
+
+
+@dataclass(frozen=True, slots=True)
+class UserMeasure:
+    """An aggregate of some columns."""
+
+    aggregate: Aggregate
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Rows to states: a table of keys and columns becomes one row for each group, with a pickled state for each aggregate.
+
+    The first `keys` columns are the group's; `widths` tells how many of the others each aggregate reads, in order.
+    """
+
+    aggregates: tuple[Aggregate, ...]
+    keys: int
+    widths: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        found = [(key, self._states(rows)) for key, rows in groups(table, self.keys)]
+        columns = [pa.array([states[place] for _, states in found], pa.binary()) for place in range(len(self.aggregates))]
+        return _with_keys(table, self.keys, [key for key, _ in found], columns)
+
+    def _states(self, rows: pa.Table) -> list[bytes]:
+        states, start = [], self.keys
+        for aggregate, width in zip(self.aggregates, self.widths, strict=True):
+            names = self.names[start - self.keys : start - self.keys + width]
+            batch = rows.select(range(start, start + width)).rename_columns(names)
+            states.append(pickle.dumps(aggregate.step(aggregate.empty(), batch)))
+            start += width
+        return states
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """States to values: the states of each group are merged and finished; without keys there is one group, even of no states."""
+
+    aggregates: tuple[Aggregate, ...]
+    keys: int
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        found = [(key, self._values(rows)) for key, rows in groups(table, self.keys)]
+        columns = [pa.array([values[place] for _, values in found]) for place in range(len(self.aggregates))]
+        return _with_keys(table, self.keys, [key for key, _ in found], columns)
+
+    def _values(self, rows: pa.Table) -> list[Any]:
+        values = []
+        for place, aggregate in enumerate(self.aggregates):
+            state = aggregate.empty()
+            for pickled in rows.column(self.keys + place).to_pylist():
+                state = aggregate.merge(state, pickle.loads(pickled))  # noqa: S301  pickled by `Steps` of the same query
+            values.append(aggregate.finish(state))
+        return values
+
+
+def groups(table: pa.Table, keys: int) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each group, with the place of one of them; groups are equal in the first `keys` columns, null equals null."""
+    if not keys:
+        yield 0, table
+        return
+    names = [f"k{place}" for place in range(keys)]
+    numbered = pa.Table.from_arrays([*table.columns[:keys], pa.array(np.arange(table.num_rows))], names=[*names, "row"])
+    for rows in numbered.group_by(names, use_threads=False).aggregate([("row", "list")])["row_list"]:
+        yield rows.values[0].as_py(), table.take(rows.values)
+
+
+def _with_keys(table: pa.Table, keys: int, places: Sequence[int], columns: Sequence[pa.Array]) -> pa.Table:
+    kept = [table.column(place).take(pa.array(places, pa.int64())) for place in range(keys)]
+    return pa.Table.from_arrays([*kept, *columns], names=[f"c{place}" for place in range(keys + len(columns))])
