@@ -60,7 +60,12 @@ class Measured:
 
 
 def frame_of(history: Any, spark: SparkSession | None = None) -> DataFrame:
-    """A Spark frame of rows: one already, a registered table, an Arrow table, a pandas frame, or a path to files."""
+    """A Spark frame of rows: one already, a registered table, an Arrow table, a pandas frame, or a path to files.
+
+    A table may also come as the evolving frame that `db.table` gives, which knows it as its `info`.
+    """
+    if isinstance(getattr(history, "info", None), Table):
+        history = history.info
     if hasattr(history, "selectExpr"):
         return history  # type: ignore[no-any-return]
     session = spark or SparkSession.getActiveSession()
