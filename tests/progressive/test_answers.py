@@ -220,3 +220,11 @@ def test_statistics_are_estimated_and_then_exact(db: nearly.Session, measure: st
     assert len(answers) > 3
     for answer in answers[1:]:
         assert answer.table["v"].to_pylist() == pytest.approx(exact["v"].to_pylist(), rel=0.2, abs=0.1)
+
+
+def test_a_total_of_nothing_yet_has_no_interval(db: nearly.Session) -> None:
+    """No row read so far passes the filter; that does not make zero certain."""
+    first = early(run(db, "select count(*) as n from events where id = 3"))[0]
+    if first.table["n"][0].as_py() == 0:
+        assert first.low["n"].to_pylist() == [None]
+        assert first.error == float("inf")

@@ -91,8 +91,9 @@ class Evaluation:
             arguments: dict[str, Any] = {"units": reading.units, "group_rows": reading.group_rows}
             if seen is not None:
                 arguments["seen_in"] = np.nan_to_num(np.asarray(seen, dtype=float), nan=float(reading.groups))
-            fixed = interval(theta, copies[:, :, place], reading.share, self.confidence, **arguments)
-            lasting = anytime(theta, copies[:, :, place], reading.share, self.confidence, look=look, **arguments)
+            values = _supported(theta, copies[:, :, place])
+            fixed = interval(theta, values, reading.share, self.confidence, **arguments)
+            lasting = anytime(theta, values, reading.share, self.confidence, look=look, **arguments)
             open_ = open_.closed(column, theta, fixed, lasting)
         return open_
 
@@ -118,6 +119,12 @@ class Evaluation:
         for place in range(len(numbers)):
             copies[replicate_, row, place] = _floats(matched.column(2 + place))
         return copies
+
+
+def _supported(theta: Floats, copies: Floats) -> Floats:
+    """Replicates without those of cells that are zero in all of them: nothing read says how far from zero they will end."""
+    empty = (theta == 0) & np.all((copies == 0) | np.isnan(copies), axis=0)
+    return np.where(empty, np.nan, copies)
 
 
 def _identities(found: pa.Table, identity: list[Column]) -> pa.Table:
