@@ -13,8 +13,8 @@ from nearly.engine.native_kernel import NativeFailure, failure
 from nearly.engine.worker import Native, Settings
 from nearly.plan.nodes import Aggregate, Input, Plan, Scan
 from nearly.plan.render import NATIVE, render
+from nearly.rewrite.cut import Gathered
 from nearly.rewrite.split_aggregate import merged_parts
-from nearly.rewrite.stream import Gathered
 
 COMPACT_ABOVE = 100_000
 """Partial rows up to this many are left as they came."""

@@ -24,7 +24,7 @@ from nearly.plan.expressions import columns_of
 from nearly.plan.nodes import Aggregate, Input, Join, Output, Plan, Scan
 from nearly.plan.properties import equated
 from nearly.plan.render import NATIVE, render
-from nearly.rewrite.stream import Cut
+from nearly.rewrite.cut import Cut
 
 logger = logging.getLogger(__name__)
 

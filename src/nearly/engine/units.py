@@ -21,7 +21,7 @@ from nearly.engine.layouts import Table
 from nearly.engine.reading import NativeReader
 from nearly.engine.shares import ranged_column, read_blocks, read_nothing, read_range
 from nearly.plan.nodes import Scan
-from nearly.rewrite.stream import UNIT, Cut
+from nearly.rewrite.cut import UNIT, Cut
 
 LARGE_UNITS = 64
 """About so many units are read as a whole: each costs a few milliseconds of planning."""

@@ -19,7 +19,7 @@ from nearly.estimate.expression_range import Box, Known
 from nearly.estimate.ranges import Part, Read, bounds, part_of
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, conjunction, substitute
 from nearly.plan.nodes import Aggregate, Filter, Input, Limit, Plan, Project, Scan, Sort
-from nearly.rewrite.stream import Cut
+from nearly.rewrite.cut import Cut
 
 MOST_CELLS = 400
 """Larger answers go without: each cell adds up all unread blocks."""

@@ -21,8 +21,9 @@ from nearly.plan.types import BOOLEAN, DOUBLE, INT, is_numeric
 from nearly.progressive.cells import Sides, assemble
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.reading import Reading
-from nearly.rewrite.stream import Cut
-from nearly.rewrite.weigh import Growths, Weighted, incidence, keyed_aggregates, replicate, weigh
+from nearly.rewrite.cut import Cut
+from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
+from nearly.rewrite.weighted import Growths, Weighted
 
 REPLICATED_ROWS = 3_000_000
 """Replicates are evaluated when the state has at most so many rows, counted once per replicate."""

@@ -25,9 +25,9 @@ from nearly.plan.functions import call
 from nearly.plan.nodes import Aggregate, Filter, Input, Output, Plan, Project
 from nearly.plan.types import BOOLEAN, LONG, to_arrow
 from nearly.progressive.reading import Reading
+from nearly.rewrite.cut import Cut, Gathered, Waiting
 from nearly.rewrite.decide import decided_again
 from nearly.rewrite.split_aggregate import merged_parts
-from nearly.rewrite.stream import Cut, Gathered, Waiting
 from nearly.rewrite.weigh import replicate, weigh
 
 SLACK = 2.0

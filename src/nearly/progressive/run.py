@@ -29,8 +29,9 @@ from nearly.progressive.certain import CertainBounds
 from nearly.progressive.evaluation import Evaluation
 from nearly.progressive.ranges import SLACK, VariationRanges
 from nearly.progressive.reading import Reading
+from nearly.rewrite.cut import Cut
 from nearly.rewrite.order_joins import order_joins
-from nearly.rewrite.stream import Cut, stream
+from nearly.rewrite.stream import stream
 
 logger = logging.getLogger(__name__)
 

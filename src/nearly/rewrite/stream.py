@@ -33,19 +33,16 @@ from nearly.plan.nodes import (
     Values,
     Window,
 )
-from nearly.plan.properties import equated
 from nearly.plan.schema import FindTable
 from nearly.plan.scope import FreshNames
 from nearly.plan.types import BOOLEAN, INT
+from nearly.rewrite.cut import UNIT, Cut, Gathered, Waiting, passed, pruned
 from nearly.rewrite.decide import Decision, decided_parts, decision
 from nearly.rewrite.moments import by_moments
-from nearly.rewrite.prune import prune
 from nearly.rewrite.split_aggregate import Split, split_aggregate
 from nearly.rewrite.split_distinct import split_distinct
-
-STATIC, UNITS, DRIVER = "static", "units", "driver"
-UNIT = "@unit"
-"""The source name of the column that a streamed scan adds: the group of units a row belongs to."""
+from nearly.rewrite.stream_join import Joining
+from nearly.rewrite.stream_places import DRIVER, STATIC, UNITS, At, Conflict, Extend, Lookup, Test, apply, reads_of
 
 WORTH_STREAMING = 0.02
 """Tables below this share of the largest one's rows are read whole: they are soon read."""
@@ -53,54 +50,6 @@ WORTH_STREAMING = 0.02
 
 GATHERED_ROWS = 2_000_000
 """Rows of streamed tables that may come to the driver as they are, for aggregates that cannot be merged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """A stage: what is computed from some units, or, when it is not `streamed`, once.
-
-    `unit` names the column with the unit's group; None where the tail needs no weights of the rows. `partial` tells that the rows
-    are partial aggregates by `keys`, to be merged.
-    """
-
-    name: str
-    plan: Plan
-    streamed: bool
-    unit: str | None
-    keys: tuple[str, ...] = ()
-    partial: bool = False
-    waiting: Waiting | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Rows of a stage may wait for a decision: `columns` are what it is made on, and `mark` tells whether it is made."""
-
-    decision: Decision
-    columns: tuple[str, ...]
-    mark: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Stages and the tail over them; `ranged` when units must be ranges of the clustering column, not mere runs of blocks.
-
-    `mergeable` tells that the tail over all units is the exact answer; else that one needs a run of its own.
-    """
-
-    tail: Plan
-    stages: tuple[Gathered, ...]
-    scans: tuple[Scan, ...]
-    ranged: bool
-    mergeable: bool = True
-
-
-class Conflict(Exception):
-    """These scans cannot be streamed together with the rest."""
-
-    def __init__(self, scans: frozenset[Scan]) -> None:
-        super().__init__("scans cannot be streamed together")
-        self.scans = scans
 
 
 def stream(plan: Plan, find_table: FindTable, wanted: frozenset[str] | None = None) -> Cut | None:
@@ -128,61 +77,6 @@ def _worthwhile(scans: set[Scan], chosen: set[Scan], find_table: FindTable) -> b
     return 2 * streamed >= sum(find_table(scan.table).rows for scan in scans)
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """A join with rows of the driver, put off."""
-
-    kind: str
-    right: Plan
-    condition: Expression | None
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """A filter that needs a value of the driver, put off."""
-
-    predicate: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Extend:
-    """Columns that need a value of the driver, put off."""
-
-    outputs: tuple[Output, ...]
-
-
-Pending = Lookup | Test | Extend
-
-
-def apply(pending: tuple[Pending, ...], plan: Plan) -> Plan:
-    """What was put off, done."""
-    for step in pending:
-        match step:
-            case Lookup():
-                plan = Join(plan, step.right, step.kind, step.condition)
-            case Test():
-                plan = Filter(plan, step.predicate)
-            case Extend():
-                plan = Project(plan, (*_passed(plan.columns), *step.outputs))
-    return plan
-
-
-@dataclass(frozen=True, slots=True)
-class At:
-    """A subplan and where it is computed. `pending` applies to rows of units only; `made` are the columns it will make."""
-
-    plan: Plan
-    where: str
-    scans: frozenset[Scan] = frozenset()
-    unit: Column | None = None
-    by: frozenset[str] = frozenset()
-    pending: tuple[Pending, ...] = ()
-    made: frozenset[str] = frozenset()
-
-    def needs_driver(self, expression: Expression) -> bool:
-        return bool(columns_of(expression) & self.made)
-
-
 @dataclass(slots=True)
 class _Streamer:
     find_table: FindTable
@@ -197,7 +91,7 @@ class _Streamer:
         top = self.place(plan)
         if top.where == STATIC:
             return None
-        tail, stages = _pruned(Project(self.gathered(top), _passed(plan.columns)), tuple(self.stages.values()))
+        tail, stages = pruned(Project(self.gathered(top), passed(plan.columns)), tuple(self.stages.values()))
         scans = {node for stage in stages for node in stage.plan.walk() if isinstance(node, Scan) and node.share == "units"}
         return Cut(tail, stages, tuple(sorted(scans, key=lambda scan: scan.fields[0].name)), self.ranged, self.mergeable)
 
@@ -235,16 +129,16 @@ class _Streamer:
         renamed = {o.expression.name: o.name for o in plan.outputs if isinstance(o.expression, Column)}
         by = frozenset(renamed[name] for name in child.by if name in renamed)
         if not child.pending:
-            return replace(child, plan=Project(child.plan, (*plan.outputs, *_passed((child.unit,)))), by=by)
-        later = tuple(output for output in plan.outputs if child.needs_driver(output.expression) and not _is_passed(output))
+            return replace(child, plan=Project(child.plan, (*plan.outputs, *passed((child.unit,)))), by=by)
+        later = tuple(output for output in plan.outputs if child.needs_driver(output.expression) and not _ispassed(output))
         now = tuple(o for o in plan.outputs if o not in later and o.name not in child.made and o.name not in child.plan.names)
-        below = Project(child.plan, (*_passed(child.plan.columns), *now)) if now else child.plan
+        below = Project(child.plan, (*passed(child.plan.columns), *now)) if now else child.plan
         pending = (*child.pending, Extend(later)) if later else child.pending
         made = child.made | {output.name for output in later}
         return replace(child, plan=below, by=by, pending=pending, made=made)
 
     def join(self, plan: Join) -> At:
-        return _Joining(self, plan).placed()
+        return Joining(self, plan).placed()
 
     def aggregate(self, plan: Aggregate) -> At:
         child = self.place(plan.child)
@@ -296,9 +190,9 @@ class _Streamer:
         )
         if split is None:
             return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)
-        read = _reads_of(child.pending) & child.plan.names
+        read = reads_of(child.pending) & child.plan.names
         made = {key.name for key in split.partial.keys}
-        extra = tuple(output for output in _passed(child.plan.columns) if output.name in read and output.name not in made)
+        extra = tuple(output for output in passed(child.plan.columns) if output.name in read and output.name not in made)
         parts = self._by_unit(split.partial, child)
         decision_ = self._decision(child)
         if decision_ is None:
@@ -325,15 +219,15 @@ class _Streamer:
         mark = Column(BOOLEAN, waiting.mark)
         names = {*(key.name for key in split.keys), *(each.name for each in split.partial.aggregates)}
         columns = tuple(column for column in rows.given if column.name in names or (child.unit and column.name == child.unit.name))
-        surely = Project(Filter(rows, mark), _passed(columns))
-        perhaps = Project(apply(child.pending, Filter(rows, Call(BOOLEAN, "not", (mark,)))), _passed(columns))
+        surely = Project(Filter(rows, mark), passed(columns))
+        perhaps = Project(apply(child.pending, Filter(rows, Call(BOOLEAN, "not", (mark,)))), passed(columns))
         return SetOperation(surely, perhaps, "union", True, columns)
 
     def _by_unit(self, plan: Aggregate, child: At) -> Aggregate:
         """The aggregate with the unit's group as one more key."""
         if child.unit is None:
             raise Unsupported("rows without a unit cannot be grouped by it")
-        keys = (*plan.keys, *_passed((child.unit,)))
+        keys = (*plan.keys, *passed((child.unit,)))
         sets = None if plan.sets is None else tuple((*places, len(plan.keys)) for places in plan.sets)
         return replace(plan, keys=keys, sets=sets)
 
@@ -357,7 +251,7 @@ class _Streamer:
             return At(replace(plan, left=left.plan, right=right.plan), STATIC)
         if plan.kind == "union" and plan.every and self._both_wait_for_nothing(left, right):
             return self._united(plan, left, right)
-        sides = [Project(self.gathered(side), _passed(old.columns)) for side, old in ((left, plan.left), (right, plan.right))]
+        sides = [Project(self.gathered(side), passed(old.columns)) for side, old in ((left, plan.left), (right, plan.right))]
         return At(replace(plan, left=sides[0], right=sides[1]), DRIVER, scans)
 
     def _both_wait_for_nothing(self, left: At, right: At) -> bool:
@@ -368,7 +262,7 @@ class _Streamer:
         sides = []
         for side, old in ((left, plan.left), (right, plan.right)):
             assert side.unit is not None  # noqa: S101  checked by the caller
-            sides.append(Project(side.plan, (*_passed(old.columns), Output(self.fresh("unit"), side.unit))))
+            sides.append(Project(side.plan, (*passed(old.columns), Output(self.fresh("unit"), side.unit))))
         united = SetOperation(sides[0], sides[1], plan.kind, plan.every, (*plan.given, unit))
         return At(united, UNITS, left.scans | right.scans, unit)
 
@@ -422,173 +316,16 @@ class _Streamer:
         return Input(self.stages[plan].name, plan.columns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Joining:
-    """One join, by where its sides are."""
-
-    streamer: _Streamer
-    plan: Join
-
-    def placed(self) -> At:
-        left, right = self.streamer.place(self.plan.left), self.streamer.place(self.plan.right)
-        rules: dict[tuple[str, str], Callable[[At, At], At]] = {
-            (STATIC, STATIC): self._local,
-            (UNITS, STATIC): self._with_static,
-            (STATIC, UNITS): self._static_with,
-            (UNITS, UNITS): self._together,
-            (UNITS, DRIVER): self._put_off,
-            (DRIVER, UNITS): self._put_off_swapped,
-        }
-        return rules.get((left.where, right.where), self._at_driver)(left, right)
-
-    def _local(self, left: At, right: At) -> At:
-        return replace(left, plan=replace(self.plan, left=left.plan, right=right.plan), scans=left.scans | right.scans)
-
-    def _with_static(self, left: At, right: At) -> At:
-        if self.plan.kind in ("right", "full"):
-            raise Conflict(left.scans)
-        if self.plan.condition is not None and left.needs_driver(self.plan.condition):
-            rows = self.streamer.gathered(right)
-            return self._later(left, Lookup(self.plan.kind, rows, self.plan.condition), rows)
-        return self._local(left, right)
-
-    def _static_with(self, left: At, right: At) -> At:
-        if self.plan.kind not in ("inner", "cross", "right"):
-            raise Conflict(right.scans)
-        if right.pending:
-            return self._at_driver(left, right)
-        return replace(right, plan=replace(self.plan, left=left.plan, right=right.plan))
-
-    def _together(self, left: At, right: At) -> At:
-        """Two streamed sides meet inside units when the join equates what both are clustered by."""
-        pairs = {(a.name, b.name) for a, b in equated(self.plan) if a.type == b.type}
-        meet = any((a, b) in pairs for a in left.by for b in right.by)
-        if not meet or self.plan.kind == "full" or right.pending or left.pending:
-            raise Conflict(self._given_up(left, right))
-        self.streamer.ranged = True
-        kind = self.plan.kind
-        unit, by = (right.unit, right.by) if kind == "right" else (left.unit, left.by)
-        if kind in ("inner", "cross"):
-            by = left.by | right.by
-        return At(replace(self.plan, left=left.plan, right=right.plan), UNITS, left.scans | right.scans, unit, by)
-
-    def _given_up(self, left: At, right: At) -> frozenset[Scan]:
-        """Which side is read whole instead: the one that only decides about rows of the other, else the smaller."""
-        if self.plan.kind in ("left", "semi", "anti"):
-            return right.scans
-        if self.plan.kind in ("right", "full"):
-            return left.scans
-        sizes = [sum(self.streamer.find_table(scan.table).rows for scan in side.scans) for side in (left, right)]
-        return left.scans if sizes[0] < sizes[1] else right.scans
-
-    def _put_off(self, left: At, right: At) -> At:
-        if self.plan.kind in ("right", "full"):
-            return self._at_driver(left, right)
-        return self._later(left, Lookup(self.plan.kind, right.plan, self.plan.condition), right.plan)
-
-    def _put_off_swapped(self, left: At, right: At) -> At:
-        if self.plan.kind not in ("inner", "cross"):
-            return self._at_driver(left, right)
-        return self._later(right, Lookup(self.plan.kind, left.plan, self.plan.condition), left.plan)
-
-    def _later(self, rows: At, lookup: Lookup, found: Plan) -> At:
-        made = frozenset() if lookup.kind in ("semi", "anti") else found.names
-        return replace(rows, pending=(*rows.pending, lookup), made=rows.made | made)
-
-    def _at_driver(self, left: At, right: At) -> At:
-        sides = [self.streamer.gathered(side) for side in (left, right)]
-        return At(replace(self.plan, left=sides[0], right=sides[1]), DRIVER, left.scans | right.scans)
-
-
-def _pruned(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Plan, tuple[Gathered, ...]]:
-    """Only columns that the tail reads are computed and sent; units' groups always are."""
-    tail = prune(tail)
-    wanted: dict[str, set[str]] = {}
-    for node in tail.walk():
-        if isinstance(node, Input):
-            wanted.setdefault(node.source, set()).update(_read_above(tail, node))
-    kept = []
-    for stage in stages:
-        if stage.name not in wanted:
-            continue
-        if not _weighed(tail, stage.name, False):
-            stage = replace(stage, unit=None)  # noqa: PLW2901
-        names = wanted[stage.name] | {stage.unit} | set(stage.keys)
-        columns = tuple(column for column in stage.plan.columns if column.name in names)
-        kept.append(replace(stage, plan=prune(_selected(stage.plan, columns))))
-    by_name = {stage.name: stage for stage in kept}
-
-    def renewed(plan: Plan) -> Plan:
-        return plan.transform(
-            lambda node: Input(node.source, by_name[node.source].plan.columns) if isinstance(node, Input) else node
-        )
-
-    finished = []
-    for stage in kept:
-        waiting = stage.waiting
-        if waiting is not None:
-            found = renewed(prune(waiting.decision.values).children[0])
-            waiting = replace(waiting, decision=replace(waiting.decision, found=found))
-        finished.append(replace(stage, waiting=waiting))
-    return renewed(tail), tuple(finished)
-
-
-def _weighed(plan: Plan, stage: str, inside: bool) -> bool:
-    """Whether rows of a stage are aggregated or ranked by the tail, and so need a weight."""
-    if isinstance(plan, Input):
-        return inside and plan.source == stage
-    inside = inside or isinstance(plan, Aggregate | Window)
-    return any(_weighed(child, stage, inside) for child in plan.children)
-
-
-def _read_above(tail: Plan, leaf: Input) -> set[str]:
-    """Columns of a stage that any node of the tail mentions; set operations read by position, so they read all."""
-    used = set(tail.names)
-    for node in tail.walk():
-        for expression in () if isinstance(node, Input) else node.expressions():
-            used |= columns_of(expression)
-        if isinstance(node, SetOperation):
-            used |= node.left.names | node.right.names
-    return used & leaf.names
-
-
-def _selected(plan: Plan, columns: tuple[Column, ...]) -> Plan:
-    if {column.name for column in columns} == plan.names:
-        return plan
-    if isinstance(plan, Aggregate):
-        names = {column.name for column in columns}
-        return replace(plan, aggregates=tuple(each for each in plan.aggregates if each.name in names))
-    return Project(plan, _passed(columns))
-
-
-def _passed(columns: tuple[Column, ...]) -> tuple[Output, ...]:
-    return tuple(Output(column.name, column) for column in columns)
-
-
 def _names_but(keys: tuple[Output, ...], unit: Column | None) -> tuple[str, ...]:
     return tuple(key.name for key in keys if unit is None or key.name != unit.name)
 
 
-def _is_passed(output: Output) -> bool:
+def _ispassed(output: Output) -> bool:
     return isinstance(output.expression, Column) and output.expression.name == output.name
 
 
 def _own_expressions(plan: Aggregate) -> tuple[Expression, ...]:
     return tuple(output.expression for output in (*plan.keys, *plan.aggregates))
-
-
-def _reads_of(pending: tuple[Pending, ...]) -> frozenset[str]:
-    """Columns that the steps read."""
-    names: set[str] = set()
-    for step in pending:
-        match step:
-            case Lookup():
-                names |= columns_of(step.condition) if step.condition is not None else set()
-            case Test():
-                names |= columns_of(step.predicate)
-            case Extend():
-                names |= {name for output in step.outputs for name in columns_of(output.expression)}
-    return frozenset(names)
 
 
 RULES: dict[type[Plan], Callable[..., At]] = {

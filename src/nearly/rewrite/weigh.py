@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nearly.errors import Unsupported
-from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall, columns_of
-from nearly.plan.functions import call
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import (
     Aggregate,
@@ -34,47 +33,11 @@ from nearly.plan.nodes import (
     Window,
 )
 from nearly.plan.scope import FreshNames
-from nearly.plan.types import BOOLEAN, DOUBLE, INT, LONG, is_numeric
+from nearly.plan.types import BOOLEAN, DOUBLE, INT, LONG
+from nearly.rewrite.cut import Gathered
 from nearly.rewrite.relax import relaxed, relaxed_keys, relaxed_to
-from nearly.rewrite.stream import Gathered
-
-WEIGHTS = Input("weights", (Column(INT, "replicate"), Column(INT, "unit_group"), Column(DOUBLE, "unit_weight")))
-REPLICATES = Input("replicates", (Column(INT, "replicate"),))
-_UNCHANGED = frozenset({"min", "max", "bool_and", "bool_or", "percentile"})
-"""Aggregates that do not grow with the rows; within a replicate all rows weigh the same, so quantiles need no weights."""
-
-
-Growth = tuple[float, ...]
-"""share(k) for k = 1, 2, ...: what remains of N/n for a key seen in k unit groups; see `estimate.incidence`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Weighted:
-    """A relation of estimates: which columns evolve, which of them became doubles, and what a row stands for.
-
-    `seen` counts the unit groups in which the key behind a row occurs.
-    """
-
-    plan: Plan
-    replicate: Column | None = None
-    weight: Expression | None = None
-    unit: Column | None = None
-    seen: Column | None = None
-    evolving: frozenset[str] = frozenset()
-    doubles: frozenset[str] = frozenset()
-
-    @property
-    def carried(self) -> tuple[Output, ...]:
-        """The columns that every projection must pass on."""
-        columns = [each for each in (self.replicate, self.weight, self.unit, self.seen) if isinstance(each, Column)]
-        return tuple(Output(column.name, column) for column in columns)
-
-    def evolves(self, expression: Expression) -> bool:
-        return bool(columns_of(expression) & self.evolving)
-
-
-Growths = dict[Plan, Growth]
-"""The growth of the keys of an aggregate of the tail; without an entry every key is taken as seen in all unit groups."""
+from nearly.rewrite.weigh_aggregate import Aggregation
+from nearly.rewrite.weighted import REPLICATES, WEIGHTS, Growths, Weighted, became_double
 
 
 def weigh(tail: Plan, stages: tuple[Gathered, ...], weight: float, growths: Growths) -> Weighted:
@@ -159,7 +122,7 @@ class _Weigher:
         child = self.visit(plan.child)
         outputs = tuple(replace(each, expression=relaxed(each.expression, child.doubles)) for each in plan.outputs)
         evolving = frozenset(o.name for o in plan.outputs if child.evolves(o.expression))
-        doubles = frozenset(new.name for new, old in zip(outputs, plan.outputs, strict=True) if _became_double(new, old))
+        doubles = frozenset(new.name for new, old in zip(outputs, plan.outputs, strict=True) if became_double(new, old))
         kept = {output.name for output in outputs}
         extra = tuple(output for output in child.carried if output.name not in kept)
         return replace(child, plan=Project(child.plan, (*outputs, *extra)), evolving=evolving, doubles=doubles)
@@ -200,7 +163,7 @@ class _Weigher:
         child = self.visit(plan.child)
         if plan.sets is not None and child.replicate is not None:
             raise Unsupported("grouping sets of estimates")
-        return _Aggregation(self, plan, child, self.growths.get(plan)).weighted()
+        return Aggregation(self.fresh, plan, child, self.growths.get(plan)).weighted()
 
     def window(self, plan: Window) -> Weighted:
         child = self.visit(plan.child)
@@ -211,7 +174,7 @@ class _Weigher:
                 expression = replace(expression, partition=(*expression.partition, child.replicate))
             outputs.append(replace(output, expression=expression))
         names = {output.name for output in outputs}
-        doubles = {new.name for new, old in zip(outputs, plan.outputs, strict=True) if _became_double(new, old)}
+        doubles = {new.name for new, old in zip(outputs, plan.outputs, strict=True) if became_double(new, old)}
         return replace(
             child, plan=Window(child.plan, tuple(outputs)), evolving=child.evolving | names, doubles=child.doubles | doubles
         )
@@ -276,135 +239,6 @@ class _Weigher:
             return Weighted(applied, evolving=frozenset(column.name for column in plan.given[plan.keys :]))
         changes = any(column.name in child.evolving for column in plan.taken)
         return Weighted(applied, weight=child.weight, evolving=applied.names if changes else frozenset())
-
-
-@dataclass(frozen=True, slots=True)
-class _Aggregation:
-    """One aggregate over weighted rows."""
-
-    weigher: _Weigher
-    plan: Aggregate
-    rows: Weighted
-    growth: Growth | None
-
-    def weighted(self) -> Weighted:
-        if self.rows.weight is None and self.rows.replicate is None and not self.rows.evolving:
-            return Weighted(self.plan if self.plan.child == self.rows.plan else replace(self.plan, child=self.rows.plan))
-        calls: list[Output] = []
-        results = [Output(o.name, self._estimate(o.expression, calls)) for o in self.plan.aggregates]
-        keys = tuple(replace(key, expression=relaxed(key.expression, self.rows.doubles)) for key in self.plan.keys)
-        key_doubles = {new.name for new, old in zip(keys, self.plan.keys, strict=True) if _became_double(new, old)}
-        replicate_key = () if self.rows.replicate is None else (Output(self.rows.replicate.name, self.rows.replicate),)
-        weight: Column | None = None
-        seen: Column | None = None
-        extra: list[Output] = []
-        if self.plan.keys and self.rows.unit is not None:
-            counted = Output(self.weigher.fresh("seen"), AggregateCall(LONG, "groups_seen", (self.rows.unit,)))
-            calls.append(counted)
-            seen = counted.column
-            extra.append(Output(seen.name, seen))
-        if self.growth is not None and seen is not None:
-            share = _share(self.growth, seen)
-            results = [self._shared(each, share) for each in results]
-            stands_for = Output(self.weigher.fresh("weight"), Call(DOUBLE, "average_of", (Literal(DOUBLE, 1.0), share)))
-            extra.append(stands_for)
-            weight = stands_for.column
-        grouped: Plan = Aggregate(self.rows.plan, (*keys, *replicate_key), tuple(calls), self.plan.sets, self.plan.grouping_id)
-        replicate_ = self.rows.replicate
-        if replicate_ is not None and not self.plan.keys:
-            grouped, replicate_ = self._one_row_each(grouped, replicate_)
-        passed = [Output(key.name, key.column) for key in keys]
-        if self.plan.grouping_id is not None:
-            passed.append(Output(self.plan.grouping_id.name, self.plan.grouping_id))
-        if replicate_ is not None:
-            passed.append(Output(replicate_.name, replicate_))
-        finished = Project(grouped, (*passed, *results, *extra))
-        doubles = frozenset(o.name for o, old in zip(results, self.plan.aggregates, strict=True) if _became_double(o, old))
-        evolving = frozenset(o.name for o in self.plan.aggregates) | frozenset(
-            key.name for key in self.plan.keys if self.rows.evolves(key.expression)
-        )
-        return Weighted(finished, replicate_, weight, None, seen, evolving, doubles | key_doubles)
-
-    def _one_row_each(self, grouped: Plan, replicate_: Column) -> tuple[Plan, Column]:
-        """Over no rows an aggregate without keys still has a row, in every replicate."""
-        name = Output(self.weigher.fresh("replicate"), REPLICATES.given[0])
-        everyone = Project(REPLICATES, (name,))
-        return Join(everyone, grouped, "left", Call(BOOLEAN, "=", (name.column, replicate_))), name.column
-
-    def _shared(self, output: Output, share: Expression) -> Output:
-        """A sum or count of a key that may be missed elsewhere; other aggregates do not grow with what is read."""
-        if output.expression.type != DOUBLE or not self._is_total(output.name):
-            return output
-        return replace(output, expression=Call(DOUBLE, "*", (output.expression, share)))
-
-    def _is_total(self, name: str) -> bool:
-        found = next(o.expression for o in self.plan.aggregates if o.name == name)
-        return isinstance(found, AggregateCall) and found.function in ("sum", "count", "count_if")
-
-    def _estimate(self, expression: Expression, calls: list[Output]) -> Expression:
-        """The estimate of one aggregate in terms of aggregates over the weighted rows, which are added to `calls`."""
-        if not isinstance(expression, AggregateCall):
-            raise Unsupported("an aggregate is expected")
-        call_ = relaxed(expression, self.rows.doubles)
-        assert isinstance(call_, AggregateCall)  # noqa: S101  relaxing keeps the kind
-        weight = self.rows.weight
-        if call_.distinct:
-            raise Unsupported("distinct values of estimates")
-        if call_.function in _UNCHANGED or weight is None:
-            return self._added(call_, calls)
-        match call_.function:
-            case "count":
-                return _or_zero(self._total(_present(call_.arguments), weight, call_.where, calls))
-            case "count_if":
-                return _or_zero(self._total(call_.arguments[0], weight, call_.where, calls))
-            case "sum":
-                return self._moment(call_, 1, weight, calls)
-            case "avg":
-                return Call(DOUBLE, "average_of", (self._moment(call_, 1, weight, calls), self._moment(call_, 0, weight, calls)))
-        raise Unsupported(f"{call_.function} has no estimator yet")
-
-    def _total(self, test: Expression, weight: Expression, where: Expression | None, calls: list[Output]) -> Expression:
-        value = call("case", (test, weight, Literal(DOUBLE, 0.0)))
-        return self._added(AggregateCall(DOUBLE, "sum", (value,), False, where), calls)
-
-    def _moment(self, call_: AggregateCall, power: int, weight: Expression, calls: list[Output]) -> Expression:
-        """sum of weight * x^power over the rows that have an x."""
-        argument = coerce(call_.arguments[0], DOUBLE)
-        value: Expression = weight
-        for _ in range(power):
-            value = Call(DOUBLE, "*", (value, argument))
-        if power == 0:
-            value = call("case", (Call(BOOLEAN, "isnotnull", (argument,)), weight, Literal(DOUBLE, None)))
-        return self._added(AggregateCall(DOUBLE, "sum", (value,), False, call_.where), calls)
-
-    def _added(self, call_: AggregateCall, calls: list[Output]) -> Column:
-        output = Output(self.weigher.fresh("whole"), call_)
-        calls.append(output)
-        return output.column
-
-
-def _share(growth: Growth, seen: Expression) -> Expression:
-    """share(k), spelled out: k is at most the number of unit groups."""
-    branches: list[Expression] = []
-    for k, share in enumerate(growth, start=1):
-        branches += [Call(BOOLEAN, "=", (seen, Literal(LONG, k))), Literal(DOUBLE, share)]
-    return call("case", (*branches, Literal(DOUBLE, 1.0)))
-
-
-def _present(arguments: tuple[Expression, ...]) -> Expression:
-    """Whether `count` counts the row."""
-    test: Expression = Literal(BOOLEAN, True)
-    for argument in arguments:
-        test = Call(BOOLEAN, "and", (test, Call(BOOLEAN, "isnotnull", (argument,))))
-    return test
-
-
-def _or_zero(value: Expression) -> Expression:
-    return call("coalesce", (value, Literal(DOUBLE, 0.0)))
-
-
-def _became_double(new: Output, old: Output) -> bool:
-    return new.expression.type == DOUBLE and old.expression.type != DOUBLE and is_numeric(old.expression.type)
 
 
 def _as_doubles(plan: Plan, columns: tuple[Column, ...], places: list[int]) -> Plan:
