@@ -64,7 +64,7 @@ class NativeReader:
 
 def read_parquet(paths: Sequence[str], hive: dict[str, DataType], row_numbers: bool = False) -> exp.Expr:
     """`read_parquet([...])`; the values of partition directories get the types the table has."""
-    arguments: list[exp.Expr] = [exp.Array(expressions=[exp.Literal.string(_literal_path(path)) for path in paths])]
+    arguments: list[exp.Expr] = [exp.Array(expressions=[exp.Literal.string(literal_path(path)) for path in paths])]
     if hive:
         types = [_typed(name, type_) for name, type_ in hive.items()]
         arguments.append(exp.EQ(this=exp.to_identifier("hive_types"), expression=exp.Struct(expressions=types)))
@@ -78,7 +78,7 @@ def _typed(name: str, type_: DataType) -> exp.Expr:
     return exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string(text))
 
 
-def _literal_path(path: str) -> str:
+def literal_path(path: str) -> str:
     """DuckDB takes a path as a pattern; brackets keep its special characters from meaning anything."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)
 

@@ -14,7 +14,8 @@ from pyspark.errors import PySparkException
 
 from nearly.engine.exact import Engine
 from nearly.engine.layouts import Table
-from nearly.engine.shares import block_share, file_runs, row_range
+from nearly.engine.pieces import file_runs, row_range
+from nearly.engine.shares import block_share
 from nearly.engine.worker import Settings, native
 from nearly.errors import EngineError, NearlyError, SchemaError, Unsupported
 

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlglot import exp
 
 from nearly.engine.blocks import Block
 from nearly.engine.layouts import Table
+from nearly.engine.pieces import Pieces, ranged_column
 from nearly.engine.reading import NativeReader
-from nearly.engine.shares import ranged_column, read_blocks, read_nothing, read_range
 from nearly.plan.nodes import Scan
 from nearly.rewrite.cut import UNIT, Cut
 
@@ -76,17 +75,16 @@ class Units:
         columns = [field.source for field in scan.fields if field.source != UNIT]
         grouped = len(columns) < len(scan.fields)
         found = []
+        pieces = Pieces(reader, table, table.base, columns)
+        by_range = self.ranged and _is_ranged(table) and _is_ranged(self.main) and _key_type(table) == _key_type(self.main)
         for position, unit in enumerate(self.order):
-            pieces = self._pieces(reader, table, columns, unit)
+            if by_range:
+                queries = [pieces.of_range(*self._ends(span)) for span in unit.spans]
+            else:
+                queries = [pieces.of_blocks([block for span in unit.spans for block in self._share(table, span)])]
             group = self.group(position) if grouped else None
-            found.append(" UNION ALL ".join(_with_group(piece, group) for piece in pieces))
+            found.append(" UNION ALL ".join(_with_group(query, group) for query in queries))
         return found
-
-    def _pieces(self, reader: NativeReader, table: Table, columns: list[str], unit: Unit) -> list[exp.Expr]:
-        if self.ranged and _is_ranged(table) and _is_ranged(self.main) and _key_type(table) == _key_type(self.main):
-            return [read_range(reader, table, columns, *self._ends(span)) for span in unit.spans]
-        blocks = [block for span in unit.spans for block in self._share(table, span)]
-        return [read_blocks(reader, table, table.base, columns, blocks)] if blocks else [read_nothing(reader, table, columns)]
 
     def _ends(self, span: Span) -> tuple[Any, Any]:
         """The span as a range of the clustering column: [low, high), None where it is open."""
@@ -154,9 +152,8 @@ def _unit(rows: Sequence[int], spans: tuple[Span, ...]) -> Unit:
     return Unit(spans, sum(sum(rows[first:end]) for first, end in spans))
 
 
-def _with_group(query: exp.Expr, group: int | None) -> str:
-    text = str(query.sql(dialect="duckdb"))
-    return text if group is None else f'SELECT *, {group}::INTEGER AS "{UNIT}" FROM ({text})'
+def _with_group(query: str, group: int | None) -> str:
+    return query if group is None else f'SELECT *, {group}::INTEGER AS "{UNIT}" FROM ({query})'
 
 
 def largest(tables: Sequence[Table]) -> Table:

@@ -9,20 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from nearly.engine.blocks import Block
+from nearly.engine.blocks import ColumnStatistics
 from nearly.engine.state import State
 from nearly.engine.units import Units
 from nearly.errors import Unsupported
-from nearly.estimate.expression_range import Box, Known
+from nearly.estimate.expression_range import Box, Known, Range
 from nearly.estimate.ranges import Part, Read, bounds, part_of
-from nearly.plan.expressions import AggregateCall, Call, Column, Expression, conjunction, substitute
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, columns_of, conjunction, substitute
 from nearly.plan.nodes import Aggregate, Filter, Input, Limit, Plan, Project, Scan, Sort
 from nearly.rewrite.cut import Cut
 
 MOST_CELLS = 400
-"""Larger answers go without: each cell adds up all unread blocks."""
+"""Larger answers go without."""
+
+HAIR = 1e-9
+"""Bounds from doubles are moved outward by this part of their size, far more than rounding can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,13 @@ class CertainBounds:
     cut: Cut
     units: Units
     state: State
-    _parts: dict[tuple[str, int], Part] = field(default_factory=dict)
+    _parts: dict[tuple[Expression | None, Expression | None, int], Part] = field(default_factory=dict)
+    _merged: dict[Plan, pa.Table] = field(default_factory=dict)
 
     def columns(self, found: pa.Table, positions: frozenset[int]) -> dict[int, tuple[list[Any], list[Any]]]:
         """Low and high ends for each column that has them, by place; None where nothing is certain."""
         known: dict[int, tuple[list[Any], list[Any]]] = {}
+        self._merged.clear()
         unread = [place for place in range(len(self.units.order)) if place not in positions]
         for place, column in enumerate(self.cut.tail.columns):
             traced = trace(self.cut, column.name)
@@ -68,31 +74,42 @@ class CertainBounds:
             return None
         read = self._read(traced)
         type_ = traced.argument.type if traced.argument is not None else self.cut.tail.columns[place].type
-        parts = [part for unit in unread for block in self.units.blocks(unit) for part in [self._part(traced, place, block)]]
+        parts = [self._part(traced, unit) for unit in unread]
+        unread_alone = bounds(traced.function, type_, parts) if traced.function in ("count", "sum") else None
         low, high = [], []
         for row in range(found.num_rows):
-            key = tuple(found.column(at)[row].as_py() for at in keys)
-            ends = bounds(traced.function, type_, parts, read.get(key))
-            low.append(ends.low)
-            high.append(ends.high)
+            done = read.get(tuple(found.column(at)[row].as_py() for at in keys), Read())
+            if unread_alone is not None:
+                ends = _plus(unread_alone, done, traced.function)
+            elif traced.function == "avg":
+                ends = average_ends(parts, done)
+            else:
+                found_range = bounds(traced.function, type_, parts, done)
+                ends = (found_range.low, found_range.high)
+            low.append(ends[0])
+            high.append(ends[1])
         return low, high
 
-    def _part(self, traced: Traced, place: int, block: Block) -> Part:
-        known = (str(place), block.id)
+    def _part(self, traced: Traced, unit: int) -> Part:
+        """What an unread unit allows for an aggregate."""
+        known = (traced.argument, traced.where, unit)
         if known not in self._parts:
-            scan = self.cut.scans[0]
+            blocks = self.units.blocks(unit)
+            read = {name for each in (traced.argument, traced.where) if each is not None for name in columns_of(each)}
             columns = {}
-            for each in scan.fields:
-                statistics = block.statistics_of(each.source)
-                if statistics is not None:
-                    columns[each.name] = Known(statistics.low, statistics.high, statistics.nulls)
-            box = Box(block.rows, columns)
+            for each in self.cut.scans[0].fields:
+                ends = [block.statistics_of(each.source) for block in blocks] if each.name in read else [None]
+                if all(end is not None for end in ends):
+                    columns[each.name] = _joined([end for end in ends if end is not None])
+            box = Box(sum(block.rows for block in blocks), columns)
             self._parts[known] = part_of(traced.argument, box, traced.where, grouped=bool(traced.merge.keys))
         return self._parts[known]
 
     def _read(self, traced: Traced) -> dict[tuple[Any, ...], Read]:
         """What the rows read amount to, by key."""
-        table = self.state.run(traced.merge)
+        if traced.merge not in self._merged:
+            self._merged[traced.merge] = self.state.run(traced.merge)
+        table = self._merged[traced.merge]
         keys = [table[key.name].to_pylist() for key in traced.merge.keys]
         totals = table[traced.total].to_pylist() if traced.total else [None] * table.num_rows
         counts = table[traced.count].to_pylist() if traced.count else [None if each is None else 1 for each in totals]
@@ -112,6 +129,45 @@ class CertainBounds:
                 places.setdefault(origin, place)
         wanted = [key.name for key in merge.keys]
         return [places[name] for name in wanted] if all(name in places for name in wanted) else None
+
+
+def _plus(unread: Range, read: Read, function: str) -> tuple[Any, Any]:
+    """The bounds of a count or sum: what was read and what is still to come."""
+    done = read.count if function == "count" else read.total
+    ends = [None if end is None else end + done for end in (unread.low, unread.high)]
+    if isinstance(done, float):
+        ends = [None if end is None else end + sign * HAIR * abs(end) for end, sign in zip(ends, (-1, 1), strict=True)]
+    return ends[0], ends[1]
+
+
+def average_ends(parts: list[Part], read: Read) -> tuple[Any, Any]:
+    """The least and greatest average: values that must count at their extreme, then others, most extreme first, while it helps."""
+    found: list[float | None] = []
+    for sign in (-1.0, 1.0):
+        ends = [part.low if sign < 0 else part.high for part in parts]
+        if any(end is None for end in ends):
+            found.append(None)
+            continue
+        extreme = np.array([float(end) for end in ends])
+        must, may = (np.array([float(each) for each in counts]) for counts in (
+            [part.fewest for part in parts], [part.most - part.fewest for part in parts]))  # fmt: skip
+        order = np.argsort(-sign * extreme)
+        total = float(read.total) + float(extreme @ must) + np.concatenate([[0.0], np.cumsum((extreme * may)[order])])
+        count = read.count + must.sum() + np.concatenate([[0.0], np.cumsum(may[order])])
+        averages = total[count > 0] / count[count > 0]
+        best = (averages.max() if sign > 0 else averages.min()) if len(averages) else None
+        found.append(None if best is None else float(best + sign * HAIR * (abs(best) + np.abs(extreme).max(initial=0.0))))
+    return found[0], found[1]
+
+
+def _joined(ends: list[ColumnStatistics]) -> Known:
+    """What is known of a column in several blocks together."""
+    lows, highs, nulls = [each.low for each in ends], [each.high for each in ends], [each.nulls for each in ends]
+    return Known(
+        None if None in lows else min(lows),
+        None if None in highs else max(highs),
+        None if None in nulls else sum(each or 0 for each in nulls),
+    )
 
 
 def trace(cut: Cut, name: str) -> Traced | None:

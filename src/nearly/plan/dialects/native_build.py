@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -50,6 +51,12 @@ def type_sql(type_: DataType) -> exp.DataType:
 
 
 def _named(name: str) -> exp.DataType:
+    """A copy: a tree must not be in two places."""
+    return _parsed(name).copy()
+
+
+@cache
+def _parsed(name: str) -> exp.DataType:
     return exp.DataType.build(name, dialect="duckdb")
 
 
