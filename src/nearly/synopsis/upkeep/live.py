@@ -177,8 +177,9 @@ class LiveTree:
                 self._kept = []
             for changes in kept:
                 apply(fresh, changes)
+        variances = leaf_variances(self.view())
         with self._lock:
-            self._state = replace(self._state, built_variance=leaf_variances(self.view()))
+            self._state = replace(self._state, built_variance=variances)
         return pause
 
 
