@@ -129,9 +129,10 @@ class Frame:
             return self._mapped(title, columns[0], columns_of(schema), None)
         if schema is not None:
             raise SchemaError("schema= goes with one Python function: frame.map(function, schema={...})")
-        items = [each for text in columns if not callable(text) for each in self._items(text)]
-        if len(columns) != sum(isinstance(each, str) for each in columns):
+        texts = [text for text in columns if isinstance(text, str)]
+        if len(texts) < len(columns):
             raise SchemaError("map takes SQL texts, or one Python function with schema=")
+        items = [each for text in texts for each in self._items(text)]
         items += [compose.named(self._expression(text), name) for name, text in derived.items()]
         if not items:
             raise SchemaError("map needs at least one column")
