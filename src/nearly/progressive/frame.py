@@ -61,8 +61,10 @@ class Frame:
         self._info = info
         self._evolution: Evolution | None = None
         self._starting = threading.Lock()
-        self._prepared: Prepared = workspace.engine.prepare(to_text(query))
-        self._schema = workspace.engine.columns(self._prepared)
+        if info is None:
+            self._schema = workspace.engine.columns(self._prepared)
+        else:
+            self._schema = tuple((column.name, column.type) for column in info.columns)
         compose.refuse_repeated(self.columns, "rename or drop one")
 
     # What it is
@@ -271,6 +273,10 @@ class Frame:
 
     def __repr__(self) -> str:
         return f"Frame({', '.join(f'{name} {type_}' for name, type_ in self.schema.items())})"
+
+    @cached_property
+    def _prepared(self) -> Prepared:
+        return self._workspace.engine.prepare(self.sql)
 
     @property
     def _running(self) -> Evolution:
