@@ -70,8 +70,7 @@ class Engine:
 
     def add_function(self, name: str, function: Callable[..., Any], returns: str) -> None:
         """Make a Python function over Arrow arrays known to both kernels."""
-        if isinstance(name, str) and self.cluster.spark.catalog.functionExists(name) and name.lower() not in self.functions.names:
-            raise SchemaError(f"{name!r} is a function of Spark already; choose another name")
+        self.functions.refuse_name(name, self.cluster.spark.catalog.functionExists)
         signature = self.functions.add(name, function, returns)
         register_scalar(self.cluster.spark, name, self.functions.travelling_as(signature.symbol), signature.returns)
 

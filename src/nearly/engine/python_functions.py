@@ -39,11 +39,6 @@ class Functions:
         with self._lock:
             return tuple(self._travelling.values())
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Names of the functions of values, in lower case."""
-        return frozenset(self._scalars)
-
     def travelling_as(self, symbol: str) -> Travelling:
         return self._travelling[symbol]
 
@@ -55,12 +50,15 @@ class Functions:
         """The mapped relations a query reads."""
         return used_by(tree, dict(self._mapped))
 
-    def add(self, name: str, function: Callable[..., Any], returns: str) -> Signature:
-        """A function of values, for expressions."""
+    def refuse_name(self, name: str, taken: Callable[[str], bool]) -> None:
+        """Raise when a function may not have this name; `taken` tells of names that are used elsewhere."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise SchemaError(f"{name!r} is no name for a function; use letters, digits and _")
-        if is_function(name) or is_aggregate(name) or is_window(name):
-            raise SchemaError(f"{name!r} is a function of SQL already; choose another name")
+        if is_function(name) or is_aggregate(name) or is_window(name) or (name.lower() not in self._scalars and taken(name)):
+            raise SchemaError(f"{name!r} is a function of Spark SQL already; choose another name")
+
+    def add(self, name: str, function: Callable[..., Any], returns: str) -> Signature:
+        """A function of values, for expressions."""
         type_ = _type(returns)
         payload = _pickled(name, function, ScalarAdapter(name, function, to_arrow(type_)))
         symbol = _symbol(f"function_{name}", payload)

@@ -19,7 +19,7 @@ LEFT, RIGHT = "left_side", "right_side"
 
 
 def item(text: str) -> exp.Expr:
-    """One select item from text: an expression, perhaps with an alias.
+    """One select item from text: an expression, perhaps with an alias; its names are quoted, as Spark wants some of them to be.
 
     >>> item("price * 2 as twice").alias
     'twice'
@@ -32,6 +32,8 @@ def item(text: str) -> exp.Expr:
         raise ParseError(f"{text!r} is not one SQL expression")
     found: exp.Expr = tree.expressions[0]
     found.pop()
+    for identifier in found.find_all(exp.Identifier):
+        identifier.set("quoted", True)
     return found
 
 

@@ -24,8 +24,6 @@ class Signature:
     returns: DataType
 
     def call(self, arguments: Arguments) -> UserCall:
-        if not arguments:
-            raise SchemaError(f"function {self.name!r} takes at least one argument")
         return UserCall(self.returns, self.name, self.symbol, arguments)
 
 
@@ -47,6 +45,8 @@ def mark(tree: exp.Expr, known: Mapping[str, Signature]) -> None:
     """Tell the calls of users' functions from those of built-in ones."""
     for node in tree.find_all(exp.Anonymous):
         signature = known.get(str(node.this).lower())
+        if signature is not None and not node.expressions:
+            raise SchemaError(f"function {signature.name!r} takes at least one argument")
         if signature is not None:
             node.meta[_MARK] = signature
 

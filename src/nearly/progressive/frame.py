@@ -7,6 +7,7 @@ operations: every operation on a frame gives a frame, which evolves in turn (WAK
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,8 +60,11 @@ class Frame:
         self._query = query
         self._info = info
         self._evolution: Evolution | None = None
-        self._prepared: Prepared = workspace.engine.prepare(to_text(query))
-        self._schema = workspace.engine.columns(self._prepared)
+        self._starting = threading.Lock()
+        if info is None:
+            self._schema = workspace.engine.columns(self._prepared)
+        else:
+            self._schema = tuple((column.name, column.type) for column in info.columns)
         compose.refuse_repeated(self.columns, "rename or drop one")
 
     # What it is
@@ -121,12 +125,16 @@ class Frame:
         clustering key it may also treat rows of equal keys together.
         """
         if len(columns) == 1 and callable(columns[0]):
-            return self._mapped(columns[0], columns_of(schema), None, derived)
+            if derived:
+                raise SchemaError("map takes a Python function or named expressions, not both; call it twice")
+            title = str(getattr(columns[0], "__name__", type(columns[0]).__name__))
+            return self._mapped(title, columns[0], columns_of(schema), None)
         if schema is not None:
             raise SchemaError("schema= goes with one Python function: frame.map(function, schema={...})")
-        items = [each for text in columns if not callable(text) for each in self._items(text)]
-        if len(columns) != sum(isinstance(each, str) for each in columns):
+        texts = [text for text in columns if isinstance(text, str)]
+        if len(texts) < len(columns):
             raise SchemaError("map takes SQL texts, or one Python function with schema=")
+        items = [each for text in texts for each in self._items(text)]
         items += [compose.named(self._expression(text), name) for name, text in derived.items()]
         if not items:
             raise SchemaError("map needs at least one column")
@@ -137,7 +145,9 @@ class Frame:
         """Some of the columns, in this order."""
         if not columns:
             raise SchemaError("select needs at least one column")
-        return self.map(*(_quoted(self._column(name)) for name in columns))
+        kept = [self._column(name) for name in columns]
+        compose.refuse_repeated(kept, "select it once")
+        return self._next(compose.project(self._query, [compose.column(name) for name in kept]))
 
     def drop(self, *columns: str) -> Frame:
         """All columns but these."""
@@ -264,13 +274,18 @@ class Frame:
     def __repr__(self) -> str:
         return f"Frame({', '.join(f'{name} {type_}' for name, type_ in self.schema.items())})"
 
+    @cached_property
+    def _prepared(self) -> Prepared:
+        return self._workspace.engine.prepare(self.sql)
+
     @property
     def _running(self) -> Evolution:
-        if self._evolution is None:
-            self._evolution = Evolution(self._run())
-            self._workspace.running.add(self._evolution)
-            weakref.finalize(self, self._evolution.stop)
-        return self._evolution
+        with self._starting:
+            if self._evolution is None:
+                self._evolution = Evolution(self._run())
+                self._workspace.running.add(self._evolution)
+                weakref.finalize(self, self._evolution.stop)
+            return self._evolution
 
     def _run(self) -> Run:
         return Run(self._workspace.engine, self._prepared, self._workspace.request)
@@ -278,12 +293,9 @@ class Frame:
     def _next(self, query: exp.Query) -> Frame:
         return Frame(self._workspace, query)
 
-    def _mapped(self, function: TableFunction, gives: Columns, keys: int | None, derived: Mapping[str, str] | None = None) -> Frame:
+    def _mapped(self, title: str, function: TableFunction, gives: Columns, keys: int | None) -> Frame:
         """What a function makes of this frame's rows."""
-        if derived:
-            raise SchemaError("map takes a Python function or named expressions, not both; call it twice")
         compose.refuse_repeated([name for name, _ in gives], "name each column of schema= once")
-        title = str(getattr(function, "__name__", type(function).__name__))
         mapped = self._workspace.engine.functions.add_mapped(title, function, self._query, self._schema, gives, keys)
         return self._next(compose.table(mapped.name, [name for name, _ in gives]))
 
@@ -295,10 +307,11 @@ class Frame:
         width, aggregates = len(keys), tuple(each.aggregate for each in users.values())
         names = tuple(each.alias_or_name for each in chain(*read))
         steps = Steps(aggregates, width, tuple(len(each) for each in read), names)
+        title = f"agg({', '.join(users)})"
         states = columns_of({f"c{width + place}": "binary" for place in range(len(users))})
-        parts = rows._mapped(steps, (*rows._schema[:width], *states), None)
+        parts = rows._mapped(title, steps, (*rows._schema[:width], *states), None)
         values = columns_of({f"c{width + place}": each.returns for place, each in enumerate(aggregates)})
-        merged = parts._mapped(Finish(aggregates, width), (*rows._schema[:width], *values), width)
+        merged = parts._mapped(title, Finish(aggregates, width), (*rows._schema[:width], *values), width)
         shown = [*(each.alias_or_name for each in keys), *users]
         return merged.rename({f"c{place}": name for place, name in enumerate(shown)})
 
@@ -340,7 +353,3 @@ class Frame:
 
 def _names(given: Names) -> Sequence[str]:
     return (given,) if isinstance(given, str) else tuple(given)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearly
@@ -56,6 +56,7 @@ def test_growth(frames: nearly.Session, by: str, low: float, high: float) -> Non
     assert frame.progress == 1.0
 
 
+@settings(deadline=None)
 @given(st.floats(0.1, 1e6), st.floats(0, 2), st.lists(st.floats(0.01, 1), min_size=2, max_size=8, unique=True))
 def test_law_of_a_monomial(coefficient: float, exponent: float, shares: list[float]) -> None:
     """A relation that grows as c * t^w is fitted by c and w."""
