@@ -32,6 +32,8 @@ def split_goal(text: str) -> tuple[str, Goal]:
     >>> split_goal("select 1 WITHIN 5 % CONFIDENCE 99 %")
     ('select 1', Goal(error=0.05, seconds=None, confidence=0.99))
     """
+    if not isinstance(text, str):
+        raise ParseError(f"a query is text, not {type(text).__name__}")
     tokens = _tokens(text)
     words = [token.text.upper() for token in tokens]
     places = [place for place, word in enumerate(words) if word == "WITHIN" and words[place + 1 : place + 2] != ["GROUP"]]
