@@ -18,7 +18,7 @@ KILLS = 20
 
 
 def _start(catalog: Path, events: Path, output: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.progressive.follow", str(catalog), str(events), str(output), "killed"]
+    command = [sys.executable, str(Path(__file__).with_name("follow.py")), str(catalog), str(events), str(output), "killed"]
     return subprocess.Popen(
         command, cwd=ROOT, env=environment(), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

@@ -113,6 +113,14 @@ class VariationRanges:
             early.valid(reading)
             self.history = early.history
 
+    def restore(self, version: int, tables: dict[str, pa.Table]) -> None:
+        """Go on with ranges that another run left: the newest, which lie in all older ones, stand for those as well."""
+        known = {}
+        for _, waiting in self.stages:
+            keys, ends = _split(tables[waiting.decision.name], len(waiting.decision.keys))
+            known[waiting.decision.name] = Ranges(keys, ends[:, 0::2], ends[:, 1::2])
+        self.history = [{}, *([known] * version)]
+
     def holds_exactly(self) -> bool:
         """Whether the exact values, all units read, lie in the newest ranges."""
         for _, waiting in self.stages:

@@ -124,6 +124,9 @@ class Run:
         state = State(cut.stages, self.engine.native.settings)
         evaluation = Evaluation(query, cut, state, self.request.confidence, CertainBounds(cut, units, state))
         progress = Progress(units, VariationRanges(cut, state, self.request.slack))
+        version, tables = log.read_ranges()
+        if version and progress.ranges.stages:
+            progress.ranges.restore(version, tables)
         self._publish(log, progress)
 
         def foresee(tables: dict[str, pa.Table], end: int) -> None:
