@@ -56,7 +56,7 @@ class Ranges:
         return bool(np.all(inside | np.isnan(low[mine])))
 
     def within(self, older: Ranges | None) -> Ranges:
-        """These ranges cut to older ones."""
+        """These ranges cut to older ones; keys that have no range now keep the one they had."""
         if older is None:
             return self
         place = {key: row for row, key in enumerate(older.keys)}
@@ -65,7 +65,10 @@ class Ranges:
             if key in place:
                 low[row] = np.maximum(low[row], older.low[place[key]])
                 high[row] = np.minimum(high[row], older.high[place[key]])
-        return Ranges(self.keys, low, high)
+        mine = set(self.keys)
+        gone = [row for row, key in enumerate(older.keys) if key not in mine]
+        keys = (*self.keys, *(older.keys[row] for row in gone))
+        return Ranges(keys, np.concatenate([low, older.low[gone]]), np.concatenate([high, older.high[gone]]))
 
 
 @dataclass(slots=True)
