@@ -68,7 +68,7 @@ def _answers(url: str, directory: Path, *options: str) -> tuple[Expected, str]:
     """The answers of a process of its own that connects to the URL."""
     output = directory / "answers"
     output.mkdir()
-    script = [sys.executable, "-m", "tests.answer_tpch", url, str(directory / "catalog"), str(output), *options]
+    script = [sys.executable, str(ROOT / "tests" / "answer_tpch.py"), url, str(directory / "catalog"), str(output), *options]
     done = subprocess.run(script, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
     answers = {int(file.stem): pa.ipc.open_file(file.read_bytes()).read_all() for file in output.glob("*.arrow")}

@@ -29,7 +29,7 @@ def main(catalog: str, data: str, output: str, id_: str | None) -> None:
             )
             with Path(output).open("a") as file:
                 file.write(line + "\n")
-            time.sleep(0.15)
+            time.sleep(0.05)
 
 
 if __name__ == "__main__":
