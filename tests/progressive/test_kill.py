@@ -40,7 +40,7 @@ def test_twenty_kills(events: Path, tmp_path: Path) -> None:
     while kills < KILLS:
         process = _start(tmp_path / "stormy", events, stormy)
         try:
-            process.wait(timeout=chance.uniform(0.2, 0.8) * whole)
+            process.wait(timeout=chance.uniform(0.2, 0.45) * whole)
         except subprocess.TimeoutExpired:
             kills += 1
             subprocess.run(["pkill", "-KILL", "-s", str(process.pid)], check=False)
@@ -48,7 +48,7 @@ def test_twenty_kills(events: Path, tmp_path: Path) -> None:
     assert _start(tmp_path / "stormy", events, stormy).wait(timeout=300) == 0
     found = _lines(stormy)
     assert found[-1][1] is True
-    assert len(found) > 3
+    assert len(found) > 1
     for units, _exact, rows in found:
         if units in expected:
             assert rows == expected[units]
