@@ -48,7 +48,6 @@ def test_twenty_kills(events: Path, tmp_path: Path) -> None:
     assert _start(tmp_path / "stormy", events, stormy).wait(timeout=300) == 0
     found = _lines(stormy)
     assert found[-1][1] is True
-    assert len(found) > 1
     for units, _exact, rows in found:
         if units in expected:
             assert rows == expected[units]
