@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -35,31 +36,56 @@ class Pieces:
         self._reader = reader
         self._whole = self._template(self._columns, numbered=False)
         self._numbered = self._template(self._columns, numbered=True)
+        self._literals: dict[Any, str] = {}
 
     def of_blocks(self, blocks: Sequence[Block]) -> str:
-        """The rows of some blocks."""
-        return _ALL.join(self._runs(blocks, self._whole, self._numbered)) or self.nothing()
-
-    def of_range(self, low: Any, high: Any) -> str:
-        """The rows whose clustering column is in [low, high), nulls at the open lower end; only blocks at the ends are tested."""
-        name = ranged_column(self._table)
-        blocks = self._candidates(name, low, high)
-        sure = [_holds_only(block, name, low, high) for block in blocks]
-        queries = self._runs([block for block, is_sure in zip(blocks, sure, strict=True) if is_sure], self._whole, self._numbered)
-        edges = [block for block, is_sure in zip(blocks, sure, strict=True) if not is_sure]
-        if edges:
-            shown, *templates = self._edges
-            found = _ALL.join(self._runs(edges, *templates))
-            queries.append(f"SELECT {shown} FROM ({found}) AS edge WHERE {_within(self._table, name, low, high)}")
+        """The rows of some blocks: one scan for the files that are whole, and one for each other file."""
+        by_file: dict[str, list[Part]] = {}
+        for run in file_runs(blocks):
+            by_file.setdefault(run.path, []).append(run)
+        files = [path for path, runs in by_file.items() if runs[0].whole]
+        queries = [self._files(self._whole, files)] if files else []
+        for path, runs in by_file.items():
+            if not runs[0].whole:
+                queries.append(f"{self._files(self._numbered, [path])} WHERE {_rows_of(runs)}")
         return _ALL.join(queries) or self.nothing()
 
+    def of_range(self, low: Any, high: Any, holes: Sequence[tuple[Any, Any]] = ()) -> str:
+        """The rows whose clustering column is in [low, high) but in no hole, nulls at the open lower end.
+
+        It is one scan even where the ends share blocks with other ranges: DuckDB plans joins badly over unions of scans.
+        """
+        name = ranged_column(self._table)
+        blocks = self._candidates(name, low, high)
+        if not blocks:
+            return self.nothing()
+        files = list(dict.fromkeys(part.path for block in blocks for part in block.parts))
+        if not holes and all(_holds_only(block, name, low, high) for block in blocks) and _are_whole(blocks):
+            return self._files(self._whole, files)
+        shown, template = self._tested
+        return f"SELECT {shown} FROM ({self._files(template, files)}) AS tested WHERE {self._within(low, high, holes)}"
+
     @cached_property
-    def _edges(self) -> tuple[str, str, str]:
-        """For blocks at the ends of a range: the columns to show, and the templates that read the clustering column as well."""
+    def _tested(self) -> tuple[str, str]:
+        """For files that hold rows of other ranges: the columns to show, and the template that has the clustering column as well."""
         name = ranged_column(self._table)
         columns = self._columns if name in self._columns else [*self._columns, name]
         shown = ", ".join(exp.column(each, quoted=True).sql(dialect="duckdb") for each in self._columns)
-        return shown, self._template(columns, numbered=False), self._template(columns, numbered=True)
+        return shown, self._template(columns, numbered=False)
+
+    def _within(self, low: Any, high: Any, holes: Sequence[tuple[Any, Any]]) -> str:
+        column = exp.column(ranged_column(self._table), quoted=True).sql(dialect="duckdb")
+        tests = [f"{column} >= {self._literal(low)}"] if low is not None else []
+        tests += [f"{column} < {self._literal(high)}"] if high is not None else []
+        tests += [f"({column} < {self._literal(first)} OR {column} >= {self._literal(end)})" for first, end in holes]
+        inside = " AND ".join(tests) or "TRUE"
+        return inside if low is not None else f"({inside} OR {column} IS NULL)"
+
+    def _literal(self, value: Any) -> str:
+        if value not in self._literals:
+            type_ = self._table.column(ranged_column(self._table)).type
+            self._literals[value] = str(native.expression(Literal(type_, value)).sql(dialect="duckdb"))
+        return self._literals[value]
 
     @cached_property
     def _ends(self) -> tuple[list[Any], list[Any]] | None:
@@ -82,15 +108,6 @@ class Pieces:
         first = 0 if low is None else bisect_left(highs, low)
         last = len(blocks) if high is None else bisect_left(lows, high)
         return blocks[first:last]
-
-    def _runs(self, blocks: Sequence[Block], whole: str, numbered: str) -> list[str]:
-        runs = file_runs(blocks)
-        files = [run.path for run in runs if run.whole]
-        queries = [self._files(whole, files)] if files else []
-        for run in (run for run in runs if not run.whole):
-            rows = f"{ROW_NUMBER} >= {run.first_row} AND {ROW_NUMBER} < {run.first_row + run.rows}"
-            queries.append(f"{self._files(numbered, [run.path])} WHERE {rows}")
-        return queries
 
     def _template(self, columns: list[str], numbered: bool) -> str:
         return str(self._reader.query(self._table, self._layout, columns, [_FILES], row_numbers=numbered).sql(dialect="duckdb"))
@@ -147,14 +164,13 @@ def _holds_only(block: Block, name: str, low: Any, high: Any) -> bool:
     return (low is None or statistics.low >= low) and (high is None or statistics.high < high)
 
 
-def _within(table: Table, name: str, low: Any, high: Any) -> str:
-    type_ = table.column(name).type
-    column = exp.column(name, quoted=True)
-    tests: list[exp.Expr] = []
-    if low is not None:
-        tests.append(exp.GTE(this=column.copy(), expression=native.expression(Literal(type_, low))))
-    if high is not None:
-        tests.append(exp.LT(this=column.copy(), expression=native.expression(Literal(type_, high))))
-    inside = exp.and_(*tests)
-    found = inside if low is not None else exp.or_(inside, exp.Is(this=column.copy(), expression=exp.Null()))
-    return str(found.sql(dialect="duckdb"))
+def _are_whole(blocks: Sequence[Block]) -> bool:
+    return all(run.whole for run in file_runs(blocks))
+
+
+def _rows_of(runs: Sequence[Part]) -> str:
+    """The condition that a row of a file is in some runs, as a range without holes in it: that is what DuckDB skips row groups by."""
+    tests = [f"{ROW_NUMBER} >= {runs[0].first_row} AND {ROW_NUMBER} < {runs[-1].first_row + runs[-1].rows}"]
+    for before, after in pairwise(runs):
+        tests.append(f"NOT ({ROW_NUMBER} >= {before.first_row + before.rows} AND {ROW_NUMBER} < {after.first_row})")
+    return " AND ".join(tests)

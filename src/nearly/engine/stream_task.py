@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,9 @@ from nearly.engine.result_log import Batch, ResultLog
 from nearly.engine.worker import ERROR, Native, Settings, native, payload_row
 
 WATCH_SECONDS = 0.1
+QUERY_UNITS = 8
+"""One query reads at most so many units: DuckDB plans joins of larger unions badly, and each query hashes its static inputs anew."""
+
 STOPPED = "stopped"
 DONE = "done"
 
@@ -154,15 +158,33 @@ def read_units(
 
 def _read(fragment: StreamFragment, site: int, start: int, end: int, engine: Native, foresee: Foresight | None) -> Batch:
     began = time.perf_counter()
-    pieces = {name: " UNION ALL ".join(queries[start:end]) for name, queries in fragment.pieces}
-    tables = {name: engine.run(_over(sql, pieces), (), {}) for name, sql in fragment.stages}
+    tables = _stages(fragment.stages, fragment, start, end, engine, {})
     if start == 0 and fragment.once:
         tables |= {name: engine.run(sql, (), {}) for name, sql in fragment.once}
     if foresee is not None:
         foresee(tables, end)
     version, ranges = ResultLog(Path(fragment.directory)).read_ranges()
-    tables |= {name: engine.run(_over(sql, pieces), (), ranges) for name, sql in fragment.waiting}
+    tables |= _stages(fragment.waiting, fragment, start, end, engine, ranges)
     return replace(Batch(site, start, end, 0.0, version, tables), seconds=time.perf_counter() - began)
+
+
+def _stages(
+    stages: tuple[tuple[str, str], ...], fragment: StreamFragment, start: int, end: int, engine: Native, inputs: dict[str, pa.Table]
+) -> dict[str, pa.Table]:
+    """The rows of stages over the units of a batch, a few units at a time."""
+    if not stages:
+        return {}
+    threads = fragment.settings.threads
+    step = min(QUERY_UNITS, -(-(end - start) // threads))
+    pieces = [
+        {name: " UNION ALL ".join(queries[first : min(first + step, end)]) for name, queries in fragment.pieces}
+        for first in range(start, end, step)
+    ]
+    queries = [_over(sql, piece) for _, sql in stages for piece in pieces]
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(lambda query: engine.run(query, (), inputs), queries))
+    width = len(pieces)
+    return {name: pa.concat_tables(found[at * width : (at + 1) * width]) for at, (name, _) in enumerate(stages)}
 
 
 def _over(sql: str, pieces: dict[str, str]) -> str:

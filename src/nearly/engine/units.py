@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,16 +80,15 @@ class Units:
         by_range = self.ranged and _is_ranged(table) and _is_ranged(self.main) and _key_type(table) == _key_type(self.main)
         for position, unit in enumerate(self.order):
             if by_range:
-                queries = [pieces.of_range(*self._ends(span)) for span in unit.spans]
+                query = pieces.of_range(self._cut(unit.spans[0][0]), self._cut(unit.spans[-1][1]), self._holes(unit))
             else:
-                queries = [pieces.of_blocks([block for span in unit.spans for block in self._share(table, span)])]
-            group = self.group(position) if grouped else None
-            found.append(" UNION ALL ".join(_with_group(query, group) for query in queries))
+                query = pieces.of_blocks([block for span in unit.spans for block in self._share(table, span)])
+            found.append(_with_group(query, self.group(position) if grouped else None))
         return found
 
-    def _ends(self, span: Span) -> tuple[Any, Any]:
-        """The span as a range of the clustering column: [low, high), None where it is open."""
-        return self._cut(span[0]), self._cut(span[1])
+    def _holes(self, unit: Unit) -> list[tuple[Any, Any]]:
+        """The ranges between the spans of a unit."""
+        return [(self._cut(before[1]), self._cut(after[0])) for before, after in pairwise(unit.spans)]
 
     def _cut(self, place: int) -> Any:
         """The value at which the ranges before and after a place meet."""
