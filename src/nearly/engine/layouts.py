@@ -48,12 +48,13 @@ class Layout:
     shuffled: bool = False
 
     def __post_init__(self) -> None:
-        if self.rows != self.manifest.rows:
-            raise EngineError(f"layout {self.name!r}: the blocks hold {self.rows} rows, the files {self.manifest.rows}")
+        rows = sum(block.rows for block in self.blocks)
+        if rows != self.rows:
+            raise EngineError(f"layout {self.name!r}: the blocks hold {rows} rows, the files {self.rows}")
 
     @property
     def rows(self) -> int:
-        return sum(block.rows for block in self.blocks)
+        return self.manifest.rows
 
     def verify(self, full: bool = False) -> None:
         """Raise an `EngineError` when a file is not what it was."""

@@ -67,7 +67,7 @@ class Pieces:
 
     @cached_property
     def _tested(self) -> tuple[str, str]:
-        """For files that hold rows of other ranges: the columns to show, and the template that has the clustering column as well."""
+        """For files that hold rows of other ranges: the columns to show, and a template with the clustering column."""
         name = ranged_column(self._table)
         columns = self._columns if name in self._columns else [*self._columns, name]
         shown = ", ".join(exp.column(each, quoted=True).sql(dialect="duckdb") for each in self._columns)
@@ -169,7 +169,7 @@ def _are_whole(blocks: Sequence[Block]) -> bool:
 
 
 def _rows_of(runs: Sequence[Part]) -> str:
-    """The condition that a row of a file is in some runs, as a range without holes in it: that is what DuckDB skips row groups by."""
+    """The condition that a row of a file is in some runs, as a range but its holes: DuckDB skips row groups by ranges."""
     tests = [f"{ROW_NUMBER} >= {runs[0].first_row} AND {ROW_NUMBER} < {runs[-1].first_row + runs[-1].rows}"]
     for before, after in pairwise(runs):
         tests.append(f"NOT ({ROW_NUMBER} >= {before.first_row + before.rows} AND {ROW_NUMBER} < {after.first_row})")

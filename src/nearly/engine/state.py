@@ -26,22 +26,29 @@ class State:
 
     stages: tuple[Gathered, ...]
     settings: Settings
-    engine: Native = field(default_factory=Native)
     bytes: int = 0
+    _native: Native | None = None
     _rows: dict[str, int] = field(default_factory=dict)
     _compact: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __post_init__(self) -> None:
-        self.engine.configure(self.settings)
+    @property
+    def engine(self) -> Native:
+        """An engine of its own; opening one takes a while, so it is done when it is first needed."""
+        if self._native is None:
+            self._native = Native()
+            self._native.configure(self.settings)
+        return self._native
 
     @property
     def rows(self) -> int:
         """Rows kept for all stages together."""
         return sum(self._rows.values())
 
-    def rows_of(self, stage: str) -> int:
-        return self._rows.get(stage, 0)
+    def open(self) -> None:
+        """Be ready for the first batch."""
+        with self._lock:
+            self.engine  # noqa: B018
 
     def add(self, tables: dict[str, pa.Table]) -> None:
         """Take in the results of a batch."""

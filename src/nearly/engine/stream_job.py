@@ -16,7 +16,7 @@ from sqlglot import exp
 from nearly.engine.cluster import Sites
 from nearly.engine.native_kernel import NativeKernel, failure
 from nearly.engine.result_log import Batch, ResultLog
-from nearly.engine.stream_task import Foresight, Pace, StreamFragment, StreamTask, failures, read_units
+from nearly.engine.stream_task import Foresight, Pace, StreamFragment, StreamTask, failures, read_first
 from nearly.engine.units import Units
 from nearly.engine.worker import PAYLOAD_SCHEMA
 from nearly.errors import EngineError
@@ -41,7 +41,7 @@ _running_lock = threading.Lock()
 class StreamJob:
     """One Spark job that reads the units of a query, and the batches it has handed in.
 
-    With one site and little to load, the driver reads the first batch itself while Spark starts the job.
+    With one site and little to load, a thread of the driver reads the first batch while Spark starts the job.
     """
 
     def __init__(self, kernel: NativeKernel, cut: Cut, units: Units, log: ResultLog, pace: Pace) -> None:
@@ -53,7 +53,7 @@ class StreamJob:
         self.fragments = compiler.fragments(log, pace)
         self._driver_first = self.sites.executors == 1 and compiler.static_rows <= DRIVER_STATICS * units.total_rows
         self._positions = [0] * self.sites.executors
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
         self._trouble: Exception | None = None
         self._tag = f"nearly-{log.path.name}"
         self._started = 0.0
@@ -67,12 +67,14 @@ class StreamJob:
             head = fragments[0]
             fragments = (replace(head, begin=head.pace.end(0, head.rows, ())),)
         self._started = time.monotonic()
-        self._thread = threading.Thread(target=self._run, args=(fragments,), name=self._tag, daemon=True)
-        self._thread.start()
+        self._threads = [threading.Thread(target=self._run, args=(fragments,), name=self._tag, daemon=True)]
+        if fragments[0].begin:
+            arguments = (fragments[0], foresee)
+            self._threads.append(threading.Thread(target=self._read_first, args=arguments, name=f"{self._tag}-first", daemon=True))
+        for thread in reversed(self._threads):
+            thread.start()
         with _running_lock:
             _running.add(self)
-        if fragments[0].begin:
-            self._read_first(fragments[0].begin, foresee)
 
     def rewind(self, valid: int) -> int:
         """Take back all batches decided under ranges newer than a version; how many units will be read again."""
@@ -98,7 +100,7 @@ class StreamJob:
     def batches(self) -> Iterator[Batch]:
         """Batches in the order they arrive, until all units are in or the job is stopped."""
         while not self.complete:
-            running = self._thread is not None and self._thread.is_alive()
+            running = any(thread.is_alive() for thread in self._threads)
             found = self._arrived()
             yield from found
             if found:
@@ -113,9 +115,9 @@ class StreamJob:
         self._end()
 
     def _end(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
         with _running_lock:
             _running.discard(self)
 
@@ -125,14 +127,11 @@ class StreamJob:
         if len(_running) > slots and time.monotonic() - self._started > TURN_SECONDS:
             self.log.ask_to_yield()
 
-    def _read_first(self, end: int, foresee: Foresight | None) -> None:
-        """The first batch, by the driver's own engine; if that fails, the task reads it."""
-        head = self.fragments[0]
-        first = replace(head, pace=replace(head.pace, sizes=(end,)))
+    def _read_first(self, fragment: StreamFragment, foresee: Foresight | None) -> None:
         try:
-            read_units(first, 0, self.kernel.local, most=1, foresee=foresee)
-        except duckdb.Error as trouble:
-            self._trouble = failure(f"{type(trouble).__name__}: {trouble}")
+            read_first(fragment, fragment.begin, self.kernel.local, foresee)
+        except Exception as trouble:  # noqa: BLE001  raised where the batches are waited for
+            self._trouble = failure(f"{type(trouble).__name__}: {trouble}") if isinstance(trouble, duckdb.Error) else trouble
             self.log.ask_to_stop()
 
     @property

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,15 @@ from nearly.engine.result_log import Batch, ResultLog
 from nearly.engine.worker import ERROR, Native, Settings, native, payload_row
 
 WATCH_SECONDS = 0.1
+WAIT_SECONDS = 0.005
 QUERY_UNITS = 8
-"""One query reads at most so many units: DuckDB plans joins of larger unions badly, and each query hashes its static inputs anew."""
+"""One query reads at most so many units, since DuckDB plans joins of larger unions badly; each hashes its static inputs anew."""
 
 STOPPED = "stopped"
 DONE = "done"
+
+Views = tuple[tuple[str, str], ...]
+"""Names and the queries they stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +98,10 @@ class StreamFragment:
     The rows of `waiting` stages are decided by variation ranges. The units before `begin` are the driver's to read.
     """
 
-    stages: tuple[tuple[str, str], ...]
-    waiting: tuple[tuple[str, str], ...]
-    once: tuple[tuple[str, str], ...]
-    statics: tuple[tuple[str, str], ...]
+    stages: Views
+    waiting: Views
+    once: Views
+    statics: Views
     pieces: tuple[tuple[str, tuple[str, ...]], ...]
     rows: tuple[int, ...]
     settings: Settings
@@ -133,21 +137,20 @@ Foresight = Callable[[dict[str, pa.Table], int], None]
 """Called with the results of a batch's other stages, and its end, before the rows that wait are decided: may write newer ranges."""
 
 
-def read_units(
-    fragment: StreamFragment, site: int, engine: Native, most: int | None = None, foresee: Foresight | None = None
-) -> bool:
-    """Read units from where the log ends, up to `most` batches; whether all are read."""
+def read_units(fragment: StreamFragment, site: int, engine: Native) -> bool:
+    """Read units from where the log ends; whether all are read."""
     log = ResultLog(Path(fragment.directory))
     engine.configure(fragment.settings)
     past: list[Measured] = []
-    start = log.end(site, fragment.begin)
     with _interrupted_by(log, engine):
-        while start < fragment.units and not (log.stopped or log.yielding) and (most is None or len(past) < most):
+        _await_driver(fragment, site, log)
+        start = log.end(site)
+        while start < fragment.units and not (log.stopped or log.yielding):
             end = fragment.pace.end(start, fragment.rows, past)
             try:
                 if not past:
                     engine.load(fragment.statics)
-                batch = _read(fragment, site, start, end, engine, foresee)
+                batch = _read(fragment, site, start, end, engine)
             except duckdb.InterruptException:
                 return False
             log.write(batch)
@@ -156,35 +159,66 @@ def read_units(
     return start >= fragment.units
 
 
-def _read(fragment: StreamFragment, site: int, start: int, end: int, engine: Native, foresee: Foresight | None) -> Batch:
+def read_first(fragment: StreamFragment, end: int, engine: Native, foresee: Foresight | None) -> None:
+    """Read the first batch in the driver; static inputs are not loaded for that, since no second batch will need them."""
+    log = ResultLog(Path(fragment.directory))
+    engine.configure(fragment.settings)
+    with _interrupted_by(log, engine):
+        while log.end(0) == 0 and not log.stopped:
+            with suppress(duckdb.InterruptException):  # it may have been meant for another query of the driver
+                log.write(_read(fragment, 0, 0, end, engine, foresee, engine.missing(fragment.statics)))
+
+
+def _await_driver(fragment: StreamFragment, site: int, log: ResultLog) -> None:
+    """Leave the machine to the driver until it has read its units; it asks to stop when it cannot."""
+    while log.end(site) < fragment.begin and not log.stopped:
+        time.sleep(WAIT_SECONDS)
+
+
+def _read(
+    fragment: StreamFragment, site: int, start: int, end: int, engine: Native, foresee: Foresight | None = None, views: Views = ()
+) -> Batch:
     began = time.perf_counter()
-    tables = _stages(fragment.stages, fragment, start, end, engine, {})
+    reading = _Reading(fragment, start, end, engine, views)
+    tables = reading.stages(fragment.stages, {})
     if start == 0 and fragment.once:
         tables |= {name: engine.run(sql, (), {}) for name, sql in fragment.once}
     if foresee is not None:
         foresee(tables, end)
     version, ranges = ResultLog(Path(fragment.directory)).read_ranges()
-    tables |= _stages(fragment.waiting, fragment, start, end, engine, ranges)
+    tables |= reading.stages(fragment.waiting, ranges)
     return replace(Batch(site, start, end, 0.0, version, tables), seconds=time.perf_counter() - began)
 
 
-def _stages(
-    stages: tuple[tuple[str, str], ...], fragment: StreamFragment, start: int, end: int, engine: Native, inputs: dict[str, pa.Table]
-) -> dict[str, pa.Table]:
-    """The rows of stages over the units of a batch, a few units at a time."""
-    if not stages:
-        return {}
-    threads = fragment.settings.threads
-    step = min(QUERY_UNITS, -(-(end - start) // threads))
-    pieces = [
-        {name: " UNION ALL ".join(queries[first : min(first + step, end)]) for name, queries in fragment.pieces}
-        for first in range(start, end, step)
-    ]
-    queries = [_over(sql, piece) for _, sql in stages for piece in pieces]
-    with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda query: engine.run(query, (), inputs), queries))
-    width = len(pieces)
-    return {name: pa.concat_tables(found[at * width : (at + 1) * width]) for at, (name, _) in enumerate(stages)}
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The units from `start` to `end`; `views` are the static inputs that the engine has not loaded."""
+
+    fragment: StreamFragment
+    start: int
+    end: int
+    engine: Native
+    views: Views
+
+    def stages(self, stages: Views, inputs: dict[str, pa.Table]) -> dict[str, pa.Table]:
+        """The rows of each stage, from some queries at once that read a few units each."""
+        if not stages:
+            return {}
+        pieces = [
+            {name: " UNION ALL ".join(queries[first : min(first + self._step, self.end)]) for name, queries in self.fragment.pieces}
+            for first in range(self.start, self.end, self._step)
+        ]
+        queries = [_over(sql, piece) for _, sql in stages for piece in pieces]
+        with ThreadPoolExecutor(self.fragment.settings.threads) as pool:
+            found = list(pool.map(lambda query: self.engine.run(query, self.views, inputs), queries))
+        width = len(pieces)
+        return {name: pa.concat_tables(found[at * width : (at + 1) * width]) for at, (name, _) in enumerate(stages)}
+
+    @property
+    def _step(self) -> int:
+        """Units per query; each query would read what is not loaded anew, so then there is one."""
+        units = self.end - self.start
+        return units if self.views else min(QUERY_UNITS, -(-units // self.fragment.settings.threads))
 
 
 def _over(sql: str, pieces: dict[str, str]) -> str:

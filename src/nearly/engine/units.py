@@ -24,7 +24,10 @@ from nearly.plan.nodes import Scan
 from nearly.rewrite.cut import UNIT, Cut
 
 LARGE_UNITS = 64
-"""About so many units are read as a whole: each costs a few milliseconds of planning."""
+"""At most about so many units are read as a whole: each costs a few milliseconds of planning."""
+
+LARGE_BLOCKS = 3
+"""Where there are enough blocks, a large unit has at least so many, so that small ones can be cut out."""
 
 SMALL_UNITS = 12
 """So many units are single blocks, read first."""
@@ -50,17 +53,14 @@ class Units:
 
     scans: tuple[Scan, ...]
     tables: tuple[Table, ...]
+    main: Table
+    """The table that the units are cut from: the largest."""
     ranged: bool
     order: tuple[Unit, ...]
 
     @property
     def total_rows(self) -> int:
-        return sum(unit.rows for unit in self.order)
-
-    @property
-    def main(self) -> Table:
-        """The table that the units are cut from."""
-        return largest(self.tables)
+        return self.main.rows
 
     def group(self, position: int) -> int:
         """The replicate group of the unit that is read at this position; neighbours in the order are in different groups."""
@@ -109,7 +109,7 @@ def units_of(cut: Cut, tables: Sequence[Table], seed: int) -> Units:
     spans = large_spans(main, cut.ranged)
     random = np.random.default_rng(seed)
     spans = [spans[place] for place in random.permutation(len(spans))]
-    few = SMALL_UNITS if len(rows) >= 3 * len(spans) else 0
+    few = SMALL_UNITS if len(spans) >= 2 * SMALL_UNITS else 0
     small, rest = [], []
     for place, (first, end) in enumerate(spans):
         if place >= few or end - first < 2:
@@ -119,7 +119,7 @@ def units_of(cut: Cut, tables: Sequence[Table], seed: int) -> Units:
         small.append(_unit(rows, ((inner, inner + 1),)))
         rest.append(_unit(rows, tuple(span for span in ((first, inner), (inner + 1, end)) if span[0] < span[1])))
     order = (*small, *(rest[place] for place in random.permutation(len(rest))))
-    return Units(cut.scans, tuple(tables), cut.ranged, order)
+    return Units(cut.scans, tuple(tables), main, cut.ranged, order)
 
 
 def large_spans(table: Table, ranged: bool) -> list[Span]:
@@ -128,12 +128,13 @@ def large_spans(table: Table, ranged: bool) -> list[Span]:
     A run of a range begins at a value of its own, so that ranges are not empty.
     """
     blocks = table.base.blocks
-    target = max(1, sum(block.rows for block in blocks) // LARGE_UNITS)
+    enough = len(blocks) >= 2 * SMALL_UNITS * LARGE_BLOCKS
+    target = max(1, sum(block.rows for block in blocks) // min(LARGE_UNITS, len(blocks) // LARGE_BLOCKS if enough else LARGE_UNITS))
     name = ranged_column(table) if ranged and _is_ranged(table) else None
     spans: list[Span] = []
     first, rows = 0, 0
     for place, block in enumerate(blocks):
-        full = rows >= target or (rows >= 0.6 * target and block.parts[0].path != blocks[place - 1].parts[0].path)
+        full = rows + block.rows / 2 >= target or (rows >= 0.6 * target and block.parts[0].path != blocks[place - 1].parts[0].path)
         if full and place > first and _begins_anew(blocks[first], block, name):
             spans.append((first, place))
             first, rows = place, 0

@@ -118,6 +118,11 @@ class Native:
                 self.connection.execute(f'DROP TABLE "{oldest}"')
                 del self._statics[oldest]
 
+    def missing(self, statics: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        """Those of the tables that are not in memory."""
+        with self._loading:
+            return tuple((name, body) for name, body in statics if name not in self._statics)
+
     def _create(self, name: str, body: str) -> int:
         """Make a table; the number of its values."""
         self.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {body}')

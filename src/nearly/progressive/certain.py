@@ -6,6 +6,7 @@ projections; other columns have none.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,23 +50,33 @@ class CertainBounds:
     units: Units
     state: State
     _parts: dict[tuple[Expression | None, Expression | None, int], Part] = field(default_factory=dict)
+    _columns: dict[tuple[str, int], Known | None] = field(default_factory=dict)
+    _traced: dict[int, Traced] = field(default_factory=dict)
     _merged: dict[Plan, pa.Table] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        traced = [trace(self.cut, column.name) for column in self.cut.tail.columns]
+        self._traced = {place: each for place, each in enumerate(traced) if each is not None}
+
+    def prepare(self) -> None:
+        """Have what all units allow, which does not depend on what is read."""
+        for traced in self._traced.values():
+            with suppress(Unsupported):
+                for unit in range(len(self.units.order)):
+                    self._part(traced, unit)
 
     def columns(self, found: pa.Table, positions: frozenset[int]) -> dict[int, tuple[list[Any], list[Any]]]:
         """Low and high ends for each column that has them, by place; None where nothing is certain."""
         known: dict[int, tuple[list[Any], list[Any]]] = {}
         self._merged.clear()
         unread = [place for place in range(len(self.units.order)) if place not in positions]
-        for place, column in enumerate(self.cut.tail.columns):
-            traced = trace(self.cut, column.name)
-            if traced is None or found.num_rows * found.num_columns > MOST_CELLS:
-                continue
-            try:
+        if found.num_rows * found.num_columns > MOST_CELLS:
+            return known
+        for place, traced in self._traced.items():
+            with suppress(Unsupported):
                 ends = self._ends(traced, found, unread, place)
-            except Unsupported:
-                continue
-            if ends is not None:
-                known[place] = ends
+                if ends is not None:
+                    known[place] = ends
         return known
 
     def _ends(self, traced: Traced, found: pa.Table, unread: list[int], place: int) -> tuple[list[Any], list[Any]] | None:
@@ -94,16 +105,20 @@ class CertainBounds:
         """What an unread unit allows for an aggregate."""
         known = (traced.argument, traced.where, unit)
         if known not in self._parts:
-            blocks = self.units.blocks(unit)
             read = {name for each in (traced.argument, traced.where) if each is not None for name in columns_of(each)}
-            columns = {}
-            for each in self.cut.scans[0].fields:
-                ends = [block.statistics_of(each.source) for block in blocks] if each.name in read else [None]
-                if all(end is not None for end in ends):
-                    columns[each.name] = _joined([end for end in ends if end is not None])
-            box = Box(sum(block.rows for block in blocks), columns)
+            ends = {each.name: self._column(each.source, unit) for each in self.cut.scans[0].fields if each.name in read}
+            box = Box(self.units.order[unit].rows, {name: each for name, each in ends.items() if each is not None})
             self._parts[known] = part_of(traced.argument, box, traced.where, grouped=bool(traced.merge.keys))
         return self._parts[known]
+
+    def _column(self, source: str, unit: int) -> Known | None:
+        """What the footers tell of a column of a unit; None when one of its blocks tells nothing."""
+        known = (source, unit)
+        if known not in self._columns:
+            ends = [block.statistics_of(source) for block in self.units.blocks(unit)]
+            told = [end for end in ends if end is not None]
+            self._columns[known] = _joined(told) if len(told) == len(ends) else None
+        return self._columns[known]
 
     def _read(self, traced: Traced) -> dict[tuple[Any, ...], Read]:
         """What the rows read amount to, by key."""

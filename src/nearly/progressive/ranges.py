@@ -2,20 +2,21 @@
 
 After each batch the values are estimated anew, with replicates; a value's range is
 
-    R_i = [least replicate - slack * s, greatest replicate + slack * s]  within  R_(i-1),     s = standard error,
+    R_i = [low - slack * s, high + slack * s]  within  R_(i-1),     s = standard error,
 
-the replicates widened from jackknife to sampling scale. Decisions on rows are made under the newest range. When a value leaves
-its range, some of them may be wrong: the batches decided under ranges that do not hold the value are read again.
+where [low, high] is an interval that holds for all values of the query together. Decisions on rows are made under the newest
+range; a value without an interval decides nothing. When a value leaves its range, some decisions may be wrong: the batches decided
+under ranges that do not hold the value are read again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import stats
 
 from nearly.engine.state import State
 from nearly.errors import Unsupported
@@ -31,6 +32,9 @@ from nearly.rewrite.split_aggregate import merged_parts
 from nearly.rewrite.weigh import replicate, weigh
 
 SLACK = 2.0
+FAILURE = 0.01
+"""The probability that one of the intervals behind a version of the ranges fails, slack left out."""
+
 MOST_VALUES = 50_000
 """More values than this get no ranges: their replicates would cost more than the rows they decide."""
 
@@ -104,7 +108,7 @@ class VariationRanges:
                 break
         del self.history[version + 1 :]
         newest = self.history[version]
-        made = {name: each.ranges(self.slack, reading.groups).within(newest.get(name)) for name, each in found.items() if each}
+        made = {name: each.ranges(self.slack).within(newest.get(name)) for name, each in found.items() if each}
         self.history.append({**newest, **made})
         return version
 
@@ -159,7 +163,8 @@ class VariationRanges:
         """The values now, with their replicates; None when there are too many or they have none."""
         plan = waiting.decision.values
         point = weigh(plan, self.cut.stages, reading.weight, {})
-        table = self.state.run(_only(point.plan, plan))
+        seen = () if point.seen is None else (Output("seen_in", point.seen),)
+        table = self.state.run(_only(point.plan, plan, *seen))
         if not table.num_rows or table.num_rows > MOST_VALUES or reading.groups < 3:
             return None
         try:
@@ -176,8 +181,12 @@ class VariationRanges:
 
 @dataclass(frozen=True, slots=True)
 class _Estimated:
+    """Values, value x comparison, with their intervals, standard errors and outermost replicates."""
+
     keys: tuple[tuple[object, ...], ...]
     theta: Floats
+    low: Floats
+    high: Floats
     error: Floats
     least: Floats
     greatest: Floats
@@ -188,7 +197,8 @@ class _Estimated:
 
     @classmethod
     def of(cls, table: pa.Table, rows: pa.Table, keys: int, reading: Reading) -> _Estimated:
-        names, theta = _split(table, keys)
+        seen = table["seen_in"].to_numpy() if "seen_in" in table.column_names else None
+        names, theta = _split(table.drop_columns(["seen_in"]) if seen is not None else table, keys)
         place = {key: row for row, key in enumerate(names)}
         others, values = _split(rows.drop_columns(["replicate_number"]), keys)
         numbers = rows["replicate_number"].to_numpy()
@@ -197,22 +207,22 @@ class _Estimated:
             if key in place:
                 copies[numbers[row], place[key]] = values[row]
         flat = copies.reshape(reading.groups, -1)
-        found = interval(theta.reshape(-1), flat, min(reading.share, 1.0), 0.95, group_rows=reading.group_rows)
-        usable = np.isfinite(flat).sum(axis=0) >= 3
-        error = np.where(usable, found.error, np.nan).reshape(theta.shape)
+        seen_in = None if seen is None else np.repeat(seen, theta.shape[1])
+        confidence = 1 - FAILURE / max(theta.size, 1)
+        arguments: dict[str, Any] = {"seen_in": seen_in, "group_rows": reading.group_rows, "units": reading.units}
+        found = interval(theta.reshape(-1), flat, min(reading.share, 1.0), confidence, **arguments)
         with np.errstate(invalid="ignore"):
-            least = np.fmin(np.nanmin(np.where(np.isnan(flat), np.inf, flat), axis=0), theta.reshape(-1)).reshape(theta.shape)
-            greatest = np.fmax(np.nanmax(np.where(np.isnan(flat), -np.inf, flat), axis=0), theta.reshape(-1)).reshape(theta.shape)
-        return cls(names, theta, error, least, greatest)
+            least = np.fmin(np.nanmin(np.where(np.isnan(flat), np.inf, flat), axis=0), theta.reshape(-1))
+            greatest = np.fmax(np.nanmax(np.where(np.isnan(flat), -np.inf, flat), axis=0), theta.reshape(-1))
+        return cls(names, theta, *(each.reshape(theta.shape) for each in (found.low, found.high, found.error, least, greatest)))
 
-    def ranges(self, slack: float, groups: int) -> Ranges:
-        """Some standard errors around the estimate; a hair more, since decisions compare doubles."""
-        reach = (float(stats.t.ppf(0.995, max(groups - 1, 1))) + slack) * self.error
+    def ranges(self, slack: float) -> Ranges:
+        """The intervals and some standard errors more; and a hair more, since decisions compare doubles."""
         hair = 1e-9 * np.abs(self.theta) + 1e-300
-        known = np.isfinite(reach).all(axis=1) & np.isfinite(self.theta).all(axis=1)
+        known = np.isfinite(self.low).all(axis=1) & np.isfinite(self.high).all(axis=1)
         keys = tuple(self.keys[row] for row in np.flatnonzero(known))
-        low = np.minimum(self.theta - reach, self.least) - hair
-        high = np.maximum(self.theta + reach, self.greatest) + hair
+        low = np.minimum(self.low - slack * self.error, self.least) - hair
+        high = np.maximum(self.high + slack * self.error, self.greatest) + hair
         return Ranges(keys, low[known], high[known])
 
 

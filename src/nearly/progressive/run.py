@@ -134,6 +134,8 @@ class Run:
             self._publish(log, progress)
 
         job.start(foresee if progress.ranges.stages else None)
+        state.open()
+        evaluation.certain.prepare()
         while True:
             for batch in self._batches(job):
                 arrived = time.perf_counter()

@@ -1,11 +1,13 @@
 """`(a AND b) OR (a AND c)` becomes `a AND (b OR c)`: a join condition hidden in every branch becomes visible.
 
-Law: distributivity of AND over OR holds in three-valued logic.
+And `(a AND x) OR (b AND y)` implies `a OR b`, which may read one side of a join only.
+
+Laws: distributivity of AND over OR holds in three-valued logic; where a predicate is true, what it implies is true.
 """
 
 from __future__ import annotations
 
-from nearly.plan.expressions import Call, Expression, conjunction, conjuncts, transform
+from nearly.plan.expressions import Call, Column, Expression, Literal, columns_of, conjunction, conjuncts, transform
 from nearly.plan.nodes import Filter, Join, Plan
 from nearly.plan.types import BOOLEAN
 
@@ -19,6 +21,30 @@ def factor_or(plan: Plan) -> Plan:
         return node
 
     return plan.transform(change)
+
+
+def implied(predicate: Expression, names: frozenset[str]) -> Expression | None:
+    """What an OR implies for some columns alone; only tests that cannot fail on any row, since they will see more rows."""
+    branches = _disjuncts(predicate)
+    if len(branches) < 2:
+        return None
+    parts = [conjunction([each for each in conjuncts(branch) if _is_plain(each, names)]) for branch in branches]
+    found = [part for part in parts if part is not None]
+    return _disjunction(list(dict.fromkeys(found))) if len(found) == len(parts) else None
+
+
+def _is_plain(test: Expression, names: frozenset[str]) -> bool:
+    """Whether a test compares columns of these names with literals."""
+    return (
+        isinstance(test, Call)
+        and test.function in _COMPARISONS
+        and all(isinstance(each, Column | Literal) for each in test.arguments)
+        and bool(columns_of(test))
+        and columns_of(test) <= names
+    )
+
+
+_COMPARISONS = frozenset({"=", "<", "<=", ">", ">=", "in"})
 
 
 def _factor(expression: Expression) -> Expression:

@@ -1,5 +1,7 @@
 """Filters go down to where their columns come from, and conditions over both sides of a cross join become its condition.
 
+What an OR over both sides implies for one side is tested there as well.
+
 Law: the pass changes where rows are dropped, never which. A predicate stays above a node when dropping rows below it would
 change the node's other rows: windows, limits, the null-giving side of an outer join.
 """
@@ -10,6 +12,7 @@ from dataclasses import replace
 
 from nearly.plan.expressions import TRUE, Expression, columns_of, conjunction, conjuncts, has_subquery, substitute
 from nearly.plan.nodes import Aggregate, Filter, Join, Plan, Project, SetOperation, Sort
+from nearly.rewrite.factor_or import implied
 
 _PUSHABLE = {"inner": (True, True), "cross": (True, True), "left": (True, False), "right": (False, True),
              "semi": (True, False), "anti": (True, False), "full": (False, False)}  # fmt: skip
@@ -73,6 +76,11 @@ def _through_join(plan: Join, parts: tuple[Expression, ...]) -> Plan:
     for part in conjuncts(plan.condition):
         side = _side(part, plan, _CONDITION_PUSHABLE[plan.kind])
         {"left": left, "right": right, None: condition}[side].append(part)
+    for part in condition if plan.kind in ("inner", "cross") else ():
+        for found, child in ((left, plan.left), (right, plan.right)):
+            test = implied(part, child.names)
+            if test is not None:
+                found.append(test)
     joined = _rejoin(plan, _push(plan.left, tuple(left)), _push(plan.right, tuple(right)), condition)
     return _keep(joined, above)
 
