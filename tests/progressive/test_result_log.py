@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from nearly.engine.result_log import Batch, ResultLog
+from nearly.engine.result_log import DRIVER, TASK, Batch, ResultLog
 from nearly.engine.stream_task import Measured, Pace, fixed_cost
 
 
@@ -57,6 +57,31 @@ def test_racing_attempts_make_one_chain(tmp_path: Path) -> None:
     assert units == list(range(60))
 
 
+def test_batches_decided_under_broken_ranges_are_taken_back(tmp_path: Path) -> None:
+    log = ResultLog(tmp_path / "q")
+    for start, version in ((0, 0), (3, 1), (6, 2), (9, 1)):
+        log.write(Batch(0, start, start + 3, 0.1, version, {"stage_1": pa.table({"v": [start]})}))
+    assert log.forget_after(0, 2) == 0
+    assert log.forget_after(0, 1) == 6
+    assert log.end(0) == 6
+    assert log.read(0, 6) is log.read(0, 9) is None
+
+
+def test_a_position_is_read_by_one(tmp_path: Path) -> None:
+    log = ResultLog(tmp_path / "q")
+    assert log.claim(0, 0, DRIVER)
+    assert not log.claim(0, 0, TASK)
+    assert log.claim(0, 0, DRIVER)
+    assert log.claim(0, 12, TASK)
+    assert not log.claim(0, 12, DRIVER)
+    assert not log.ready
+    log.say_ready()
+    assert log.ready
+    log.allow()
+    assert not log.ready
+    assert log.claim(0, 12, DRIVER)
+
+
 def test_stop_and_removal(tmp_path: Path) -> None:
     log = ResultLog(tmp_path / "q")
     log.ask_to_stop()
@@ -74,7 +99,11 @@ def test_pace_grows_until_it_fills_the_cadence() -> None:
     assert pace.end(0, rows, ()) == 4
     assert pace.end(4, rows, [Measured(400, 0.1)]) == 12
     assert pace.end(12, rows, [Measured(400, 0.5), Measured(800, 1.0)]) == 20
-    assert Pace(sizes=(5, 1)).end(5, rows, [Measured(500, 9.0)]) == 6
+    assert Pace(sizes=(5, 1)).end(5, rows, ()) == 6
+    assert Pace(sizes=(5, 1)).end(3, rows, ()) == 5
+    assert Pace().is_due(1.0, 0.1)
+    assert not Pace().is_due(0.1, 1.0)
+    assert Pace(sizes=(5, 1)).is_due(0.1, 1.0)
 
 
 @pytest.mark.parametrize("start", [0, 10, 63])

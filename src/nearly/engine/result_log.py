@@ -2,7 +2,9 @@
 
     <catalog>/queries/<id>/query.json           what was asked
     <catalog>/queries/<id>/<site>-<start>.part  what the units of a site from position `start` on gave, up to the `end` in its head
+    <catalog>/queries/<id>/<site>-<start>.claim who reads the units from position `start` on: the driver, or the task
     <catalog>/queries/<id>/ranges               variation ranges that the tasks decide by
+    <catalog>/queries/<id>/ready                the task has started: the driver is to read nothing more itself
     <catalog>/queries/<id>/stop                 the task is to end at once
     <catalog>/queries/<id>/yield                the task is to end after its batch, so that others get their turn
 
@@ -17,6 +19,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +29,11 @@ import pyarrow as pa
 from nearly.engine.worker import decode, encode
 
 RANGES = "ranges"
+READY = "ready"
 STOP = "stop"
 YIELD = "yield"
 QUERY = "query.json"
+DRIVER, TASK = "driver", "task"
 _LENGTH = 8
 
 
@@ -113,9 +118,37 @@ class ResultLog:
                 return start
             start = head["end"]
 
-    def forget(self, site: int, start: int) -> None:
-        """Take a batch back: its units will be read again."""
-        self._file(site, start).unlink(missing_ok=True)
+    def forget_after(self, site: int, valid: int) -> int:
+        """Take back a site's batches from the first one on that was decided under ranges newer than a version; their units."""
+        keeping, at, taken = True, 0, 0
+        while (batch := self.read(site, at)) is not None:
+            keeping = keeping and batch.ranges <= valid
+            if not keeping:
+                self._file(site, at).unlink(missing_ok=True)
+                taken += batch.end - batch.start
+            at = batch.end
+        return taken
+
+    def claim(self, site: int, start: int, reader: str) -> bool:
+        """Be the one who reads from a position on; False when it is another's to read."""
+        path = self._file(site, start).with_suffix(".claim")
+        draft = self.path / f".{uuid.uuid4().hex}"
+        draft.write_text(reader)
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return path.read_text() == reader
+        finally:
+            draft.unlink()
+        return True
+
+    def say_ready(self) -> None:
+        with suppress(FileNotFoundError):
+            (self.path / READY).touch()
+
+    @property
+    def ready(self) -> bool:
+        return (self.path / READY).exists()
 
     def ask_to_stop(self) -> None:
         """A log that is gone has nobody to ask."""
@@ -126,9 +159,9 @@ class ResultLog:
         (self.path / YIELD).touch()
 
     def allow(self) -> None:
-        """Take such wishes back."""
-        for name in (STOP, YIELD):
-            (self.path / name).unlink(missing_ok=True)
+        """Take such wishes and all claims back."""
+        for path in (self.path / READY, self.path / STOP, self.path / YIELD, *self.path.glob("*.claim")):
+            path.unlink(missing_ok=True)
 
     @property
     def stopped(self) -> bool:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from nearly.engine.cluster import Sites
 from nearly.engine.native_kernel import NativeKernel, failure
 from nearly.engine.result_log import Batch, ResultLog
-from nearly.engine.stream_task import Foresight, Pace, StreamFragment, StreamTask, failures, read_first
+from nearly.engine.stream_task import Foresight, Pace, StreamFragment, StreamTask, failures, read_ahead
 from nearly.engine.units import Units
 from nearly.engine.worker import PAYLOAD_SCHEMA
 from nearly.errors import EngineError
@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.004
 TURN_SECONDS = 3.0
+FIRST_SECONDS = 0.25
+"""Spark's job is started when the driver has read its first batch, or after so long."""
+
 DRIVER_STATICS = 0.05
 """The driver reads a first batch when what it must load for that is at most this share of the streamed rows."""
 
@@ -41,7 +44,7 @@ _running_lock = threading.Lock()
 class StreamJob:
     """One Spark job that reads the units of a query, and the batches it has handed in.
 
-    With one site and little to load, a thread of the driver reads the first batch while Spark starts the job.
+    With one site and little to load, a thread of the driver reads the first batch, and more while Spark starts the job.
     """
 
     def __init__(self, kernel: NativeKernel, cut: Cut, units: Units, log: ResultLog, pace: Pace) -> None:
@@ -62,16 +65,15 @@ class StreamJob:
         """Submit the job; it runs until all units are read or it is stopped."""
         self.log.allow()
         self._trouble = None
-        fragments = self.fragments
-        if self._driver_first and self.log.end(0) == 0:
-            head = fragments[0]
-            fragments = (replace(head, begin=head.pace.end(0, head.rows, ())),)
         self._started = time.monotonic()
-        self._threads = [threading.Thread(target=self._run, args=(fragments,), name=self._tag, daemon=True)]
-        if fragments[0].begin:
-            arguments = (fragments[0], foresee)
-            self._threads.append(threading.Thread(target=self._read_first, args=arguments, name=f"{self._tag}-first", daemon=True))
-        for thread in reversed(self._threads):
+        first = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(first,), name=self._tag, daemon=True)]
+        if self._driver_first and self.log.end(0) == 0:
+            reader = threading.Thread(target=self._read_ahead, args=(first, foresee), name=f"{self._tag}-ahead", daemon=True)
+            self._threads.append(reader)
+        else:
+            first.set()
+        for thread in self._threads:
             thread.start()
         with _running_lock:
             _running.add(self)
@@ -79,18 +81,8 @@ class StreamJob:
     def rewind(self, valid: int) -> int:
         """Take back all batches decided under ranges newer than a version; how many units will be read again."""
         self.stop()
-        taken = 0
-        for site, fragment in enumerate(self.fragments):
-            keeping, at = True, 0
-            while (batch := self.log.read(site, at)) is not None:
-                keeping = keeping and batch.ranges <= valid
-                if not keeping:
-                    self.log.forget(site, at)
-                    taken += batch.end - batch.start
-                at = batch.end
-            self._positions[site] = 0
-            assert at <= fragment.units  # noqa: S101  a log never goes past its units
-        return taken
+        self._positions = [0] * len(self._positions)
+        return sum(self.log.forget_after(site, valid) for site in range(len(self.fragments)))
 
     def stop(self) -> None:
         """Have the job end now; what is read stays."""
@@ -127,12 +119,15 @@ class StreamJob:
         if len(_running) > slots and time.monotonic() - self._started > TURN_SECONDS:
             self.log.ask_to_yield()
 
-    def _read_first(self, fragment: StreamFragment, foresee: Foresight | None) -> None:
+    def _read_ahead(self, first: threading.Event, foresee: Foresight | None) -> None:
         try:
-            read_first(fragment, fragment.begin, self.kernel.local, foresee)
+            for _ in read_ahead(self.fragments[0], self.kernel.local, foresee):
+                first.set()
         except Exception as trouble:  # noqa: BLE001  raised where the batches are waited for
             self._trouble = failure(f"{type(trouble).__name__}: {trouble}") if isinstance(trouble, duckdb.Error) else trouble
             self.log.ask_to_stop()
+        finally:
+            first.set()
 
     @property
     def complete(self) -> bool:
@@ -151,12 +146,16 @@ class StreamJob:
                 found.append(batch)
         return found
 
-    def _run(self, fragments: tuple[StreamFragment, ...]) -> None:
+    def _run(self, first: threading.Event) -> None:
+        """Start the Spark job and wait for its end; the driver's first batch has the machine for itself for a moment."""
+        first.wait(FIRST_SECONDS)
+        if self.log.stopped:
+            return
         spark = self.kernel.cluster.spark
         width = self.sites.executors
         try:
             spark.addTag(self._tag)
-            frame = spark.range(0, width, 1, width).mapInArrow(StreamTask(fragments), PAYLOAD_SCHEMA)
+            frame = spark.range(0, width, 1, width).mapInArrow(StreamTask(self.fragments), PAYLOAD_SCHEMA)
             found = failures(frame.toArrow())
             if found:
                 self._trouble = failure(found[0])

@@ -12,18 +12,22 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from nearly.engine.result_log import Batch, ResultLog
+from nearly.engine.result_log import DRIVER, TASK, Batch, ResultLog
 from nearly.engine.worker import ERROR, Native, Settings, native, payload_row
 
 WATCH_SECONDS = 0.1
 WAIT_SECONDS = 0.005
-QUERY_UNITS = 8
+AHEAD_SECONDS = 0.15
+"""About how long the batches take that the driver reads ahead: a task that is ready waits for no more than that."""
+
+QUERY_UNITS = 4
 """One query reads at most so many units, since DuckDB plans joins of larger unions badly; each hashes its static inputs anew."""
 
 STOPPED = "stopped"
@@ -39,7 +43,7 @@ class Pace:
 
     A batch has a fixed cost (planning, hash tables of static inputs), measured while it goes; batches are made so large that it is
     a small part of them, even when they take longer than the cadence then. `sizes` fixes the units of the first batches instead,
-    so that a test sees the same ones in every run.
+    whoever reads them, so that a test sees the same ones in every run.
     """
 
     first: int = 12
@@ -47,17 +51,25 @@ class Pace:
     cadence: float = 1.0
     sizes: tuple[int, ...] = ()
 
+    def is_due(self, since_last: float, evaluation: float) -> bool:
+        """Whether to answer again, some seconds after an answer whose evaluation took so long: that takes a share of the machine.
+
+        Batches of fixed sizes are all answered.
+        """
+        return bool(self.sizes) or since_last >= evaluation / EVALUATION_SHARE
+
     def end(self, start: int, rows: Sequence[int], past: Sequence[Measured]) -> int:
         """Where the next batch ends that begins at a unit; `rows` are those of all units, `past` the batches before."""
-        if len(past) < len(self.sizes):
-            return min(start + max(1, self.sizes[len(past)]), len(rows))
+        fixed = next((end for end in accumulate(self.sizes) if end > start), None)
+        if fixed is not None:
+            return min(fixed, len(rows))
         if start == 0:
             return min(self.first, len(rows))
         wanted, taken, end = self._rows(past) if past else self.growth * sum(rows[:start]), 0, start
         while end < len(rows) and (end == start or taken + rows[end] / 2 <= wanted):
             taken += rows[end]
             end += 1
-        return len(rows) if sum(rows[end:]) < 0.3 * wanted else end
+        return len(rows) if sum(rows[end:]) < 0.5 * wanted else end
 
     def _rows(self, past: Sequence[Measured]) -> float:
         """Rows that grow by the growth factor, but take no longer than the cadence, or than some fixed costs."""
@@ -67,6 +79,9 @@ class Pace:
         filling = speed * max(self.cadence - fixed, COST_PARTS * fixed)
         return min(last.rows * self.growth, max(filling, last.rows))
 
+
+EVALUATION_SHARE = 0.4
+"""The share of the time that may go into evaluating answers."""
 
 COST_PARTS = 4
 """A batch takes at least so many times its fixed cost, where it may."""
@@ -95,7 +110,7 @@ def fixed_cost(past: Sequence[Measured]) -> float:
 class StreamFragment:
     """What a task computes: SQL per stage, and per streamed scan the queries of the units in the order they are read.
 
-    The rows of `waiting` stages are decided by variation ranges. The units before `begin` are the driver's to read.
+    The rows of `waiting` stages are decided by variation ranges.
     """
 
     stages: Views
@@ -107,7 +122,6 @@ class StreamFragment:
     settings: Settings
     directory: str
     pace: Pace
-    begin: int = 0
 
     @property
     def units(self) -> int:
@@ -138,12 +152,14 @@ Foresight = Callable[[dict[str, pa.Table], int], None]
 
 
 def read_units(fragment: StreamFragment, site: int, engine: Native) -> bool:
-    """Read units from where the log ends; whether all are read."""
+    """In a task: read units from where the log ends; whether all are read."""
     log = ResultLog(Path(fragment.directory))
     engine.configure(fragment.settings)
     past: list[Measured] = []
     with _interrupted_by(log, engine):
-        _await_driver(fragment, site, log)
+        log.say_ready()
+        while not log.claim(site, log.end(site), TASK) and not log.stopped:
+            time.sleep(WAIT_SECONDS)  # the driver is still at it
         start = log.end(site)
         while start < fragment.units and not (log.stopped or log.yielding):
             end = fragment.pace.end(start, fragment.rows, past)
@@ -159,20 +175,28 @@ def read_units(fragment: StreamFragment, site: int, engine: Native) -> bool:
     return start >= fragment.units
 
 
-def read_first(fragment: StreamFragment, end: int, engine: Native, foresee: Foresight | None) -> None:
-    """Read the first batch in the driver; static inputs are not loaded for that, since no second batch will need them."""
+def read_ahead(fragment: StreamFragment, engine: Native, foresee: Foresight | None) -> Iterator[int]:
+    """In the driver: read small batches until the task takes over; yields where each ends.
+
+    Static inputs are not loaded for that: a first batch reads them in passing, further ones are left to the task.
+    """
     log = ResultLog(Path(fragment.directory))
     engine.configure(fragment.settings)
+    pace = replace(fragment.pace, cadence=AHEAD_SECONDS)
+    past: list[Measured] = []
+    start = 0
     with _interrupted_by(log, engine):
-        while log.end(0) == 0 and not log.stopped:
-            with suppress(duckdb.InterruptException):  # it may have been meant for another query of the driver
-                log.write(_read(fragment, 0, 0, end, engine, foresee, engine.missing(fragment.statics)))
-
-
-def _await_driver(fragment: StreamFragment, site: int, log: ResultLog) -> None:
-    """Leave the machine to the driver until it has read its units; it asks to stop when it cannot."""
-    while log.end(site) < fragment.begin and not log.stopped:
-        time.sleep(WAIT_SECONDS)
+        while start < fragment.units and not (log.stopped or log.ready) and log.claim(0, start, DRIVER):
+            views = engine.missing(fragment.statics)
+            end = pace.end(start, fragment.rows, past)
+            with suppress(duckdb.InterruptException):  # when the log is not stopped, it was meant for another query of the driver
+                batch = _read(fragment, 0, start, end, engine, None if start else foresee, views)
+                log.write(batch)
+                past.append(Measured(sum(fragment.rows[start:end]), batch.seconds))
+                start = end
+                yield end
+            if views and start:
+                return
 
 
 def _read(

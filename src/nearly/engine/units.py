@@ -23,8 +23,8 @@ from nearly.engine.reading import NativeReader
 from nearly.plan.nodes import Scan
 from nearly.rewrite.cut import UNIT, Cut
 
-LARGE_UNITS = 64
-"""At most about so many units are read as a whole: each costs a few milliseconds of planning."""
+LARGE_UNITS = 32
+"""At most about so many units are read as a whole: each costs some planning, and shares row groups at its ends with others."""
 
 LARGE_BLOCKS = 3
 """Where there are enough blocks, a large unit has at least so many, so that small ones can be cut out."""

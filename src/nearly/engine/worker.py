@@ -77,6 +77,7 @@ class Native:
         self.connection = duckdb.connect()
         self.connection.execute(f"SET temp_directory = '{tempfile.gettempdir()}/nearly-spill'")
         self.connection.execute("SET parquet_metadata_cache = true")
+        self.connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")  # groups nearly every row before a join
         self._settings: Settings | None = None
         self._statics: dict[str, int] = {}
         self._running: set[duckdb.DuckDBPyConnection] = set()

@@ -143,6 +143,8 @@ class Run:
                 progress.add(batch, job.positions(batch))
                 if job.complete or not progress.new(len(job.fragments)) or batch.end < known[batch.site]:
                     continue
+                if not self.request.pace.is_due(arrived - progress.answered, progress.evaluation):
+                    continue
                 reading = Reading.of(units, progress.positions)
                 progress.checked = len(progress.positions)
                 if not self._decisions_hold(job, state, progress, reading):
@@ -150,7 +152,8 @@ class Run:
                 progress.looks += 1
                 facts = progress.facts(state) | {"seconds": time.perf_counter() - started}
                 self.last = evaluation.answer(reading, progress.looks, facts)
-                self.last.stats["answer_seconds"] = time.perf_counter() - arrived
+                progress.answered = time.perf_counter()
+                progress.evaluation = self.last.stats["answer_seconds"] = progress.answered - arrived
                 yield self.last
             if self._ended:
                 return
@@ -241,6 +244,8 @@ class Progress:
     recomputed: int = 0
     recoveries: int = 0
     reread: int = 0
+    answered: float = 0.0
+    evaluation: float = 0.0
     last_batch: Batch | None = None
 
     def add(self, batch: Batch, positions: list[int]) -> None:
