@@ -3,7 +3,7 @@ aggregates with one uniform sample for what they leave open (KD-US of the seed),
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ from nearly.synopsis.structure.statistics import COUNT, SUM, frame_for
 
 LEAVES = 1024
 RATE = 0.005
+DRAWS = 4
+"""Independent samples over which coverage is averaged: the queries of one draw share its leaves."""
 SMALLEST_COUNT = 100
 """Queries with fewer rows say little about either side."""
 
@@ -49,15 +51,17 @@ def measure(queries: int) -> Iterator[Record]:
     identity = np.arange(len(values), dtype=np.uint64)
     budget = round(RATE * len(values))
     for dimensions in range(2, 6):
-        rows = Rows(coordinates[:dimensions], values, identity, tickets_of(identity, 0))
+        draws = [Rows(coordinates[:dimensions], values, identity, tickets_of(identity, draw)) for draw in range(DRAWS)]
+        rows = draws[0]
         cut = _cut_share(View(_build(rows, dimensions, LEAVES * 2)), rows)
-        mine = View(_build(rows, dimensions, round(budget / cut)))
+        mine = [View(_build(each, dimensions, round(budget / cut))) for each in draws]
         chosen = np.random.default_rng(14).choice(len(rows), budget, replace=False)
         other = UniformOverTree(View(_balanced(rows, dimensions)), rows.take(chosen), len(rows))
         yield _compare(rows, mine, other, dimensions, queries)
 
 
-def _compare(rows: Rows, mine: View, other: UniformOverTree, dimensions: int, queries: int) -> Record:
+def _compare(rows: Rows, mine: Sequence[View], other: UniformOverTree, dimensions: int, queries: int) -> Record:
+    """Errors of the first draw; coverage and violations of the certain bounds over all."""
     rng = np.random.default_rng(13)
     errors, widths, processed, covered, broken = [], [], [], 0, 0
     for _ in range(queries):
@@ -66,19 +70,20 @@ def _compare(rows: Rows, mine: View, other: UniformOverTree, dimensions: int, qu
         if inside.sum() < SMALLEST_COUNT:
             continue
         truth = float(rows.values[inside].sum())
-        found, (value, half) = answer(mine, "sum", box, 0.95), other.sum(box)
+        every, (value, half) = [answer(view, "sum", box, 0.95) for view in mine], other.sum(box)
+        found = every[0]
         errors.append([abs(found.value - truth) / truth, abs(value - truth) / truth])
         widths.append([(found.high - found.low) / 2 / truth, half / truth])
         processed.append(found.processed / len(rows))
-        covered += found.low <= truth <= found.high
-        broken += not found.hard_low <= truth <= found.hard_high
+        covered += sum(each.low <= truth <= each.high for each in every)
+        broken += sum(not each.hard_low <= truth <= each.hard_high for each in every)
     error, width = np.median(errors, axis=0), np.median(widths, axis=0)
     return {
-        "columns": dimensions, "leaves": mine.frame.tree.leaves, "queries": len(errors), "median error %": 100 * float(error[0]),
+        "columns": dimensions, "leaves": mine[0].frame.tree.leaves, "queries": len(errors), "median error %": 100 * float(error[0]),
         "KD-US error %": 100 * float(error[1]), "interval %": 100 * float(width[0]), "KD-US interval %": 100 * float(width[1]),
         "processed %": 100 * float(np.mean(processed)), "KD-US processed %": 100 * RATE,
-        "stored %": 100 * len(mine.sample) / len(rows),
-        "coverage": covered / len(errors), "hard failures": float(broken),
+        "stored %": 100 * len(mine[0].sample) / len(rows),
+        "coverage": covered / len(errors) / len(mine), "hard failures": float(broken),
     }  # fmt: skip
 
 

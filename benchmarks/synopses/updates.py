@@ -110,6 +110,10 @@ def _median(view: View, ranges: Floats, truth: Floats) -> float:
     return float(np.median(np.abs(found[usable] / truth[usable] - 1.0)))
 
 
+BETWEEN_QUESTIONS = 0.001
+"""Without a moment between questions Python's lock would hardly ever go to the thread that plans."""
+
+
 def pause(data: DataSet) -> float:
     """The longest time, in milliseconds, that a question took while the tree was planned again and changes came in."""
     rows = data.rows(0)
@@ -131,6 +135,7 @@ def pause(data: DataSet) -> float:
         started = time.perf_counter()
         answer(follower.tree.view(), "sum", (Range(0, *ranges[place % 4096]),), 0.95)
         worst = max(worst, time.perf_counter() - started)
+        time.sleep(BETWEEN_QUESTIONS)
         place += 1
         if place % 50 == 0 and begin + 5_000 < len(rows):
             follower.take((Change(True, rows.take(np.arange(begin, begin + 5_000))),))

@@ -32,7 +32,7 @@ from nearly.rewrite.split_aggregate import merged_parts
 from nearly.rewrite.weigh import replicate, weigh
 
 SLACK = 2.0
-FAILURE = 0.01
+FAILURE = 0.05
 """The probability that one of the intervals behind a version of the ranges fails, slack left out."""
 
 MOST_VALUES = 50_000
@@ -221,8 +221,9 @@ class _Estimated:
         hair = 1e-9 * np.abs(self.theta) + 1e-300
         known = np.isfinite(self.low).all(axis=1) & np.isfinite(self.high).all(axis=1)
         keys = tuple(self.keys[row] for row in np.flatnonzero(known))
-        low = np.minimum(self.low - slack * self.error, self.least) - hair
-        high = np.maximum(self.high + slack * self.error, self.greatest) + hair
+        reach = slack * np.where(known[:, None], self.error, 0.0)
+        low = np.minimum(self.low - reach, self.least) - hair
+        high = np.maximum(self.high + reach, self.greatest) + hair
         return Ranges(keys, low[known], high[known])
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ class Run:
     last: Answer | None = None
     used: bool = False
     _job: StreamJob | None = None
-    _ended: bool = False
+    _ended: threading.Event = field(default_factory=threading.Event)
     _go: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class Run:
 
     def stop(self) -> None:
         """End the Spark job, within a moment, and forget what it read; the last answer stays."""
-        self._ended = True
+        self._ended.set()
         self._go.set()
         if self._job is not None:
             self._job.stop()
@@ -155,7 +155,7 @@ class Run:
                 progress.answered = time.perf_counter()
                 progress.evaluation = self.last.stats["answer_seconds"] = progress.answered - arrived
                 yield self.last
-            if self._ended:
+            if self._ended.is_set():
                 return
             if job.complete and self._exact_values_hold(job, state, progress):
                 break
@@ -206,14 +206,11 @@ class Run:
     def _batches(self, job: StreamJob) -> Iterator[Batch]:
         """The job's batches; while the run is paused there are none."""
         yield from job.batches()
-        while not (job.complete or self._ended):
+        while not (job.complete or self._ended.is_set()):
             self._go.wait()
-            if not self._over():
+            if not self._ended.is_set():
                 job.start()
                 yield from job.batches()
-
-    def _over(self) -> bool:
-        return self._ended
 
     def _describe(self, log: ResultLog) -> None:
         versions = {name: self.engine.catalog.table(name).version for name in sorted(self.prepared.tables)}
@@ -222,6 +219,7 @@ class Run:
             log.describe({
                 "text": self.prepared.text, "seed": request.seed, "confidence": request.confidence, "tables": versions,
                 "streamed": sorted(request.streamed) if request.streamed is not None else None,
+                "pace": asdict(request.pace), "slack": request.slack,
             })  # fmt: skip
 
     def _exact(self) -> Answer:
@@ -302,5 +300,6 @@ def resumed(engine: Engine, id_: str) -> Run:
         if engine.catalog.table(name).version != version:
             raise EngineError(f"table {name!r} has changed since query {id_} began; run it again")
     streamed = None if asked["streamed"] is None else frozenset(asked["streamed"])
-    request = Request(asked["confidence"], asked["seed"], streamed)
+    pace = Pace(**(asked["pace"] | {"sizes": tuple(asked["pace"]["sizes"])}))
+    request = Request(asked["confidence"], asked["seed"], streamed, pace, asked["slack"])
     return Run(engine, engine.prepare(asked["text"]), request, id_)

@@ -18,7 +18,7 @@ from nearly.synopsis.structure.statistics import COUNT, FIXED, POSITIVE, ROWS, S
 
 POWERS = 6
 """Columns 1, v, v*d, ..., v*d^4; then the responses times the weight; then the responses times each position."""
-FEWEST_CALIBRATED = 12
+FEWEST_CALIBRATED = 20
 """Samples a leaf needs for each column it is calibrated with."""
 FEW_LEAVES = 8
 """Up to here a loop over leaves with plain numbers is quicker than arrays."""
