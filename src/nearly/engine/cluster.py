@@ -93,15 +93,20 @@ class Cluster:
             _release(self.given)
 
     def _start_workers(self) -> None:
-        """Start Python workers and load the native engine into them before the first query; count executors on the way."""
+        """Start Python workers and load the native engine into them before the first query; count executors on the way.
+
+        Where the master tells the executors, nobody waits for that.
+        """
         guess = sites_of_master(self.spark)
+        if guess is not None:
+            self._sites = self._sites or guess
+            self._sites_known.set()
         try:
             probed = probe(self.spark, guess.cores if guess else 2)
         except PySparkException as trouble:
             logger.info("warm-up failed: %s", trouble)
             probed = None
-        if self._sites is None:
-            self._sites = guess or probed
+        self._sites = self._sites or probed
         self._sites_known.set()
 
 

@@ -219,7 +219,7 @@ class _Estimated:
     def ranges(self, slack: float) -> Ranges:
         """The intervals and some standard errors more; and a hair more, since decisions compare doubles."""
         hair = 1e-9 * np.abs(self.theta) + 1e-300
-        known = np.isfinite(self.low).all(axis=1) & np.isfinite(self.high).all(axis=1)
+        known = np.asarray(np.isfinite(self.low + self.high).all(axis=1))
         keys = tuple(self.keys[row] for row in np.flatnonzero(known))
         reach = slack * np.where(known[:, None], self.error, 0.0)
         low = np.minimum(self.low - reach, self.least) - hair
