@@ -19,6 +19,7 @@ from benchmarks.synthetic import SBI, ensure_synthetic
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
 from benchmarks.tpch.queries import query
 from nearly.engine.stream_task import Pace
+from nearly.engine.units import SMALL_UNITS
 from nearly.progressive.ranges import SLACK
 from nearly.progressive.run import Request, Run
 
@@ -100,7 +101,7 @@ def measure(name: str, text: str, db: nearly.Session, units: int) -> Record:
 
 
 def _answers(db: nearly.Session, text: str, units: int, slack: float) -> list[nearly.Answer]:
-    pace = Pace(sizes=(12, *([units] * 64)))
+    pace = Pace(sizes=(SMALL_UNITS, *([units] * 64)))
     return list(Run(db._engine, db._engine.prepare(text), Request(pace=pace, slack=slack)).answers())
 
 

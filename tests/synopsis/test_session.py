@@ -95,6 +95,20 @@ def test_groups_and_the_tree_that_suits(db: nearly.Session) -> None:
     assert fares.query("sum", day=dt.date(2024, 3, 1)).stats["sampled_rows"] < fares.query("sum", city="Rom").stats["sampled_rows"]
 
 
+def test_groups_of_several_columns(db: nearly.Session) -> None:
+    """Every group has its exact count inside the certain bounds; groups of the method and of SQL are the same."""
+    found = db.synopsis("fares").query("rows", by=["city", "paid"])
+    text = "select city, paid, count(*) n from trips group by city, paid order by city, paid"
+    truth = {(row["city"], row["paid"]): row["n"] for row in db.sql(text).exact().table.to_pylist()}
+    keys = [(row["city"], row["paid"]) for row in found.table.to_pylist()]
+    assert set(keys) == set(truth)
+    for key, low, high in zip(keys, found.hard_low["rows"], found.hard_high["rows"], strict=True):
+        assert low.as_py() <= truth[key] <= high.as_py()
+    first = next(iter(db.sql(text)))
+    assert first.source == "synopsis fares"
+    assert [(row["city"], row["paid"]) for row in first.table.to_pylist()] == list(truth)
+
+
 def test_sql_is_routed_and_explained(db: nearly.Session) -> None:
     text = """select city, sum(fare) s, count(*) n, avg(fare) a, max(fare) m
               from trips where day >= date '2024-03-01' group by city order by city"""

@@ -22,7 +22,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     query = _verb(verbs, "query", "ask for one aggregate", run_query)
     query.add_argument("aggregate", help="sum, count, rows, avg, min, max, var or stddev")
     query.add_argument("--where", nargs="*", default=[], metavar="CONDITION", help="such as day=3..7, day=3.. or city=Rome")
-    query.add_argument("--by", help="group by a column of text or booleans")
+    query.add_argument("--by", action="append", help="group by a column of text or booleans; may be given several times")
     query.add_argument("--confidence", type=float, default=0.95)
     stats = _verb(verbs, "stats", "show its size and its tree with the error of each leaf", run_stats)
     stats.add_argument("--lines", type=int, default=64, help="lines of the tree to show (default 64)")

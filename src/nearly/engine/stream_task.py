@@ -46,7 +46,7 @@ class Pace:
     whoever reads them, so that a test sees the same ones in every run.
     """
 
-    first: int = 12
+    first: int = 16
     growth: float = 3.0
     cadence: float = 1.0
     sizes: tuple[int, ...] = ()

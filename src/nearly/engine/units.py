@@ -26,10 +26,7 @@ from nearly.rewrite.cut import UNIT, Cut
 LARGE_UNITS = 32
 """At most about so many units are read as a whole: each costs some planning, and shares row groups at its ends with others."""
 
-LARGE_BLOCKS = 3
-"""Where there are enough blocks, a large unit has at least so many, so that small ones can be cut out."""
-
-SMALL_UNITS = 12
+SMALL_UNITS = 16
 """So many units are single blocks, read first."""
 
 GROUPS = 32
@@ -109,7 +106,7 @@ def units_of(cut: Cut, tables: Sequence[Table], seed: int) -> Units:
     spans = large_spans(main, cut.ranged)
     random = np.random.default_rng(seed)
     spans = [spans[place] for place in random.permutation(len(spans))]
-    few = SMALL_UNITS if len(spans) >= 2 * SMALL_UNITS else 0
+    few = SMALL_UNITS if 2 * len(spans) >= 3 * SMALL_UNITS else 0
     small, rest = [], []
     for place, (first, end) in enumerate(spans):
         if place >= few or end - first < 2:
@@ -128,8 +125,7 @@ def large_spans(table: Table, ranged: bool) -> list[Span]:
     A run of a range begins at a value of its own, so that ranges are not empty.
     """
     blocks = table.base.blocks
-    enough = len(blocks) >= 2 * SMALL_UNITS * LARGE_BLOCKS
-    target = max(1, sum(block.rows for block in blocks) // min(LARGE_UNITS, len(blocks) // LARGE_BLOCKS if enough else LARGE_UNITS))
+    target = max(1, table.rows // LARGE_UNITS)
     name = ranged_column(table) if ranged and _is_ranged(table) else None
     spans: list[Span] = []
     first, rows = 0, 0

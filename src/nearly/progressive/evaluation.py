@@ -25,7 +25,7 @@ from nearly.rewrite.cut import Cut
 from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
 from nearly.rewrite.weighted import Growths, Weighted
 
-REPLICATED_ROWS = 3_000_000
+REPLICATED_ROWS = 1_000_000
 """Replicates are evaluated when the state has at most so many rows, counted once per replicate."""
 
 Floats = NDArray[np.float64]

@@ -185,16 +185,16 @@ def _compared(synopsis: Synopsis, place: int, function: str, literal: Literal) -
 
 def _columns(synopsis: Synopsis, aggregate: Aggregate, scan: Scan, box: Box, confidence: float) -> dict[str, _Values]:
     """The values of each column of the aggregation, one per group."""
-    if aggregate.sets is not None or len(aggregate.keys) > 1:
-        raise Unsupported("it groups by one column")
+    if aggregate.sets is not None:
+        raise Unsupported("it groups by columns, not by grouping sets")
     sources = {field.name: field.source for field in scan.fields}
-    columns: dict[str, _Values] = {}
-    boxes = [box]
+    places = []
     for key in aggregate.keys:
         if not isinstance(key.expression, Column):
             raise Unsupported("it groups by a column, not by an expression")
-        values, boxes = synopsis.groups(_place(synopsis, key.expression, sources), box)
-        columns[key.name] = values
+        places.append(_place(synopsis, key.expression, sources))
+    values, boxes = synopsis.groups(places, box)
+    columns: dict[str, _Values] = {key.name: [each[at] for each in values] for at, key in enumerate(aggregate.keys)}
     for output in aggregate.aggregates:
         name = _aggregate(synopsis, output.expression, sources)
         columns[output.name] = _Estimates([synopsis.estimate(name, each, confidence) for each in boxes], output.expression.type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,41 +82,48 @@ class Synopsis:
 
     # --- questions ---------------------------------------------------------------------------------------------------
 
-    def query(self, aggregate: str, *, by: str | None = None, confidence: float = 0.95, **conditions: Any) -> Answer:
+    def query(
+        self, aggregate: str, *, by: str | Sequence[str] | None = None, confidence: float = 0.95, **conditions: Any
+    ) -> Answer:
         """An aggregate (sum, count, rows, avg, min, max, var, stddev and their variants) of the measure over the rows that satisfy
         the conditions: `column=value`, or `column=(low, high)` with both ends included and None for an open end.
 
-        `by` groups by a column of text or booleans.
+        `by` groups by a column of text or booleans, or by several.
         """
         name, box = canonical(aggregate), box_of(self.schema, conditions)
         check_confidence(confidence)
         if by is None:
             return single(aggregate, self.estimate(name, box, confidence), confidence, f"synopsis {self.name}")
-        keys, boxes = self.groups(self.schema.place(by), box)
+        places = [self.schema.place(each) for each in ([by] if isinstance(by, str) else by)]
+        keys, boxes = self.groups(places, box)
         found = [self.estimate(name, each, confidence) for each in boxes]
-        domain = self.schema.domains[self.schema.place(by)]
-        return tabular(
-            [(domain.name, pa.array(keys, to_arrow(domain.type))), (aggregate, found)], confidence, f"synopsis {self.name}"
-        )
+        domains = [self.schema.domains[place] for place in places]
+        columns = [pa.array([key[at] for key in keys], to_arrow(domain.type)) for at, domain in enumerate(domains)]
+        named = [(domain.name, column) for domain, column in zip(domains, columns, strict=True)]
+        return tabular([*named, (aggregate, found)], confidence, f"synopsis {self.name}")
 
     def estimate(self, aggregate: str, box: Box, confidence: float = 0.95) -> Estimate:
         """The estimate for a canonical aggregate over a box, from the tree that suits it best."""
         return answer(self._tree_for(box).view(), aggregate, box, confidence)
 
-    def groups(self, dimension: int, box: Box) -> tuple[list[Any], list[Box]]:
-        """The values of a column that rows in the box may have, and the box narrowed to each."""
+    def groups(self, dimensions: Sequence[int], box: Box) -> tuple[list[tuple[Any, ...]], list[Box]]:
+        """The values of some columns that rows in the box may have together, and the box narrowed to each."""
+        found: list[tuple[tuple[Any, ...], Box]] = [((), box)]
+        for dimension in dimensions:
+            found = [((*key, value), narrow) for key, wide in found for value, narrow in self._split(dimension, wide)]
+        return [key for key, _ in found], [narrow for _, narrow in found]
+
+    def _split(self, dimension: int, box: Box) -> Iterator[tuple[Any, Box]]:
+        """The values of a column that rows in the box may have, each with the box narrowed to it."""
         domain = self.schema.domains[dimension]
         if domain.kind not in ("text", "boolean"):
             raise Unsupported(f"a synopsis groups by text or booleans; {domain.name!r} is {domain.type}")
         count = len(domain.texts) if domain.kind == "text" else 2
-        keys, boxes = [], []
         for coordinate in (MISSING, *map(float, range(count))):
             narrow = narrowed(box, Range(dimension, coordinate, coordinate))
             rows = self.estimate("rows", narrow)
             if rows.hard_high != 0 and (rows.value > 0 or rows.exact):
-                keys.append(domain.value(coordinate))
-                boxes.append(narrow)
-        return keys, boxes
+                yield domain.value(coordinate), narrow
 
     def _tree_for(self, box: Box) -> LiveTree:
         """The tree that splits on most of the box's columns, and among these on the fewest others."""
