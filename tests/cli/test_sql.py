@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_a_pipe_gets_lines_and_the_table(ask: Any) -> None:
     code, out = ask(COUNTS)
     lines = out.decode().splitlines()
     assert code == 0
-    assert lines[0].startswith("20 % read, ")
+    assert re.match(r"\d\d? % read, ", lines[0])
     assert " error " in lines[0]
     assert lines[-6].startswith("city")
     assert [line.split()[0] for line in lines[-4:]] == ["Oslo", "Zürich", "東京", "NULL"]

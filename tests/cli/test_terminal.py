@@ -93,7 +93,7 @@ def test_the_table_is_live_and_ends_exact(lake: Path) -> None:
     screen = last_screen(session.output)
     assert session.code == 0
     assert "±" in session.output
-    assert "20 % read" in session.output
+    assert re.search(r"\b\d\d? % read", session.output)
     assert session.output.count("Oslo") >= 3
     assert [line.split()[0] for line in screen[2:6]] == ["Oslo", "Zürich", "東京", "NULL"]
     assert "100 % read" in screen[6]
