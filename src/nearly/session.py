@@ -88,7 +88,7 @@ class Session:
             self._synopses.close()
             for evolution in list(self._running):
                 evolution.stop()
-            self._engine.cluster.close()
+            self._engine.close()
 
     @property
     def tables(self) -> tuple[str, ...]:

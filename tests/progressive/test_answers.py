@@ -9,6 +9,8 @@ import pytest
 
 import nearly
 from benchmarks.agreement import difference
+from nearly.engine.stream_task import Pace
+from nearly.progressive.run import Request, Run
 from tests.progressive.recomputation import BATCHES, early, recomputed, run
 
 FLAT = (
@@ -229,3 +231,27 @@ def test_a_total_of_nothing_yet_has_no_interval(db: nearly.Session) -> None:
     for first in empty:
         assert first.low["n"].to_pylist() == [None]
         assert first.error == float("inf")
+
+
+@pytest.mark.parametrize("text", [FLAT, NESTED, BY_KEY])
+def test_first_answers_from_memory_are_those_from_files(db: nearly.Session, text: str) -> None:
+    """Also of another session's worth of queries: what is kept for one query serves another."""
+    seed = 4321
+    runs = []
+    for _ in range(4):
+        runs.append(list(run(db, text, seed=seed, sizes=(6,)).answers()))
+        db._engine.native.samples.settle()
+    assert all(answers[-1].table == runs[0][-1].table for answers in runs)
+    for answers in runs[1:]:
+        for place in range(answers[0].table.num_columns):
+            values = [[float(value) for value in each[0].table.column(place).to_pylist()] for each in (answers, runs[0])]
+            assert values[0] == pytest.approx(values[1], rel=1e-9)
+
+
+def test_an_exact_answer_that_is_near_follows_the_first_one(db: nearly.Session) -> None:
+    answers = list(db.sql(FLAT))
+    assert [answer.exact for answer in answers] == [False, True]
+    assert answers[-1].stats["units"] == answers[-1].stats["of_units"]
+    patient = Run(db._engine, db._engine.prepare(FLAT), Request(pace=Pace(patience=0.0)))
+    by_units = list(patient.answers())
+    assert difference(answers[-1].table, by_units[-1].table, FLAT) is None

@@ -8,8 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from nearly.engine.durations import CELLS_PER_SECOND, Durations
 from nearly.engine.result_log import DRIVER, TASK, Batch, ResultLog
 from nearly.engine.stream_task import Measured, Pace, fixed_cost
+from nearly.plan.nodes import Field, Scan
+from nearly.plan.schema import TableSchema
+from nearly.plan.types import LONG
 
 
 def _batch(start: int, end: int, value: int = 0) -> Batch:
@@ -115,3 +119,19 @@ def test_pace_ends_with_the_units(start: int) -> None:
 def test_fixed_cost_is_the_intercept() -> None:
     assert fixed_cost([Measured(100, 0.6), Measured(200, 0.7)]) == pytest.approx(0.5)
     assert fixed_cost([Measured(100, 0.6)]) == 0.0
+
+
+def test_pace_hurries_to_what_is_near() -> None:
+    assert Pace(patience=2.0).hurries(1.9)
+    assert not Pace(patience=2.0).hurries(2.1)
+    assert not Pace(patience=2.0, sizes=(3,)).hurries(0.1)
+
+
+def test_durations_are_guessed_then_remembered() -> None:
+    durations = Durations()
+    table = TableSchema("t", (), (), 120_000_000, 10, None, ())
+    scan = Scan("t", (Field("a_1", "a", LONG),))
+    assert durations.expected("q", scan, lambda _: table, 2) == pytest.approx(120_000_000 / (2 * CELLS_PER_SECOND))
+    durations.record("q", 3.0)
+    durations.record("q", 5.0)
+    assert durations.expected("q", scan, lambda _: table, 2) == 3.0

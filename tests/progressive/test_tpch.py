@@ -12,6 +12,8 @@ import nearly
 from benchmarks.agreement import difference
 from benchmarks.tpch.data import ensure_tables
 from benchmarks.tpch.queries import NUMBERS, query
+from nearly.engine.stream_task import Pace
+from nearly.progressive.run import Request, Run
 
 SCALE = "0.1"
 
@@ -31,10 +33,14 @@ def expected(spark: Any) -> dict[int, pa.Table]:
     return {number: spark.sql(query(number, SCALE)).toArrow() for number in NUMBERS}
 
 
+@pytest.mark.parametrize("patience", [0.0, 60.0])
 @pytest.mark.parametrize("number", NUMBERS)
-def test_progressive(number: int, lake: nearly.Session, expected: dict[int, pa.Table]) -> None:
+def test_progressive(number: int, patience: float, lake: nearly.Session, expected: dict[int, pa.Table]) -> None:
+    """With and without patience for an exact run: the last answer is merged from units, or follows the first one as a whole."""
+    if patience and lake._engine.cluster.sites.executors > 1:
+        pytest.skip("several sites always go by units")
     text = query(number, SCALE)
-    answers = list(lake.sql(text))
+    answers = list(Run(lake._engine, lake._engine.prepare(text), Request(pace=Pace(patience=patience))).answers())
     assert difference(expected[number], answers[-1].table, text) is None
     assert answers[-1].source == "native"
     for answer in answers:

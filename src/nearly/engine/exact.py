@@ -68,6 +68,11 @@ class Engine:
         self.native = NativeKernel(cluster, catalog, self.schema, NativeReader(), memory_mb, functions=self.functions)
         self.spark = SparkKernel(cluster, catalog, SparkReader(cluster.spark), self.functions)
 
+    def close(self) -> None:
+        """Let go of memory and Spark."""
+        self.native.samples.close()
+        self.cluster.close()
+
     def add_function(self, name: str, function: Callable[..., Any], returns: str) -> None:
         """Make a Python function over Arrow arrays known to both kernels."""
         self.functions.refuse_name(name, self.cluster.spark.catalog.functionExists)

@@ -21,10 +21,12 @@ from sqlglot import exp
 
 from nearly.engine.catalog import Catalog
 from nearly.engine.cluster import Cluster
+from nearly.engine.durations import Durations
 from nearly.engine.function_adapters import function_failure
 from nearly.engine.group_counts import GroupCounts
 from nearly.engine.python_functions import Functions
 from nearly.engine.reading import NativeReader
+from nearly.engine.samples import Samples
 from nearly.engine.shares import Shares
 from nearly.engine.stages import Stage, Tail, cut
 from nearly.engine.worker import ERROR, PAYLOAD_SCHEMA, SLOT, Fragment, Native, Output, Settings, StageTask, decode
@@ -42,6 +44,10 @@ logger = logging.getLogger(__name__)
 
 STATIC_ROWS = 100_000
 """A table up to this size is loaded into a worker once and kept there."""
+
+
+Whole = tuple[str, tuple[tuple[str, str], ...]]
+"""A query's SQL, and names and SQL of the small tables it reads."""
 
 
 class NativeFailure(Exception):
@@ -63,8 +69,15 @@ class NativeKernel:
     reader: NativeReader
     memory_mb: int
     name: str = "native"
-    local: Native = field(default_factory=Native)
+    samples: Samples = field(default_factory=lambda: Samples(Native()))
     functions: Functions = field(default_factory=Functions)
+    durations: Durations = field(default_factory=Durations)
+    _rendered: dict[tuple[Plan, tuple[str, ...]], Whole] = field(default_factory=dict)
+
+    @property
+    def local(self) -> Native:
+        """The driver's own engine."""
+        return self.samples.engine
 
     def refusal(self, plan: Plan) -> str | None:
         if not self.cluster.ansi:
@@ -74,10 +87,21 @@ class NativeKernel:
                 if not is_simple(column.type):
                     return f"column {column.name.rsplit('_', 1)[0]!r} has type {column.type}"
         try:
-            self._sql(plan, {}, {})
+            self.whole(plan)
         except Unsupported as reason:
             return str(reason)
         return None
+
+    def whole(self, plan: Plan) -> Whole:
+        """A plan as one query, and the small tables it reads. The last plan's is remembered: it is checked, then run."""
+        scans = [node for node in plan.walk() if isinstance(node, Scan)]
+        key = (plan, tuple(self.catalog.table(scan.table).version for scan in scans))
+        known = self._rendered.get(key)
+        if known is None:
+            known = self._rendering(plan, {})
+            self._rendered.clear()
+            self._rendered[key] = known
+        return known
 
     def stages(self, plan: Plan) -> Tail:
         """How the plan is cut for the executors there are."""
@@ -93,7 +117,7 @@ class NativeKernel:
         given = self._collect(tail.inputs)
         if isinstance(tail.plan, Input):
             return given[tail.plan.source]
-        sql = self._sql(tail.plan, {}, {})
+        sql, _ = self.whole(tail.plan)
         logger.debug("tail: %s", sql)
         self.local.configure(self.settings)
         try:
@@ -127,20 +151,20 @@ class NativeKernel:
         names = {scan: f"share_{place}" for place, scan in enumerate(spread)}
         shares = Shares(self.reader, tables, stage.width)
         views = tuple(tuple((names[scan], shares.view(scan, table, site)) for scan, table in tables) for site in range(stage.width))
-        statics: dict[str, str] = {}
-        sql = self._sql(stage.plan, names, statics)
+        sql, statics = self._rendering(stage.plan, names) if names else self.whole(stage.plan)
         keys = tuple(key.name for key in stage.exchange.keys) if slots > 1 else ()
         if keys:
             sql = _with_slot(sql, keys, slots)
         logger.debug("%s on %d site(s): %s", stage.name, stage.width, sql)
-        return Fragment(sql, tuple(statics.items()), views, Output(stage.name, slots, keys), self.settings)
+        return Fragment(sql, statics, views, Output(stage.name, slots, keys), self.settings)
 
     @property
     def settings(self) -> Settings:
         return Settings(self.cluster.sites.cores, self.memory_mb, self.cluster.time_zone, self.functions.travelling)
 
-    def _sql(self, plan: Plan, names: dict[Scan, str], statics: dict[str, str]) -> str:
-        """The fragment's SQL; a table in `names` is read by that name, small tables are added to `statics`."""
+    def _rendering(self, plan: Plan, names: dict[Scan, str]) -> Whole:
+        """A fragment's SQL, and the small tables it reads; a table in `names` is read by that name."""
+        statics: dict[str, str] = {}
 
         def source(leaf: Scan | Input) -> exp.Expr:
             if isinstance(leaf, Input):
@@ -155,7 +179,7 @@ class NativeKernel:
                 return exp.Table(this=exp.to_identifier(name, quoted=True))
             return self.stored(leaf)
 
-        return render(plan, NATIVE, source)
+        return render(plan, NATIVE, source), tuple(statics.items())
 
     def stored(self, scan: Scan) -> exp.Expr:
         """A whole table as something to select from."""

@@ -34,8 +34,6 @@ class Pieces:
         self._layout = layout
         self._columns = list(columns) or [table.columns[0].name]
         self._reader = reader
-        self._whole = self._template(self._columns, numbered=False)
-        self._numbered = self._template(self._columns, numbered=True)
         self._literals: dict[Any, str] = {}
 
     def of_blocks(self, blocks: Sequence[Block]) -> str:
@@ -66,6 +64,14 @@ class Pieces:
         return f"SELECT {shown} FROM ({self._files(template, files)}) AS tested WHERE {self._within(low, high, holes)}"
 
     @cached_property
+    def _whole(self) -> str:
+        return self._template(self._columns, numbered=False)
+
+    @cached_property
+    def _numbered(self) -> str:
+        return self._template(self._columns, numbered=True)
+
+    @cached_property
     def _tested(self) -> tuple[str, str]:
         """For files that hold rows of other ranges: the columns to show, and a template with the clustering column."""
         name = ranged_column(self._table)
@@ -74,14 +80,20 @@ class Pieces:
         return shown, self._template(columns, numbered=False)
 
     def _within(self, low: Any, high: Any, holes: Sequence[tuple[Any, Any]]) -> str:
-        column = exp.column(ranged_column(self._table), quoted=True).sql(dialect="duckdb")
+        column = self._clustering_column
         tests = [f"{column} >= {self._literal(low)}"] if low is not None else []
         tests += [f"{column} < {self._literal(high)}"] if high is not None else []
         tests += [f"({column} < {self._literal(first)} OR {column} >= {self._literal(end)})" for first, end in holes]
         inside = " AND ".join(tests) or "TRUE"
         return inside if low is not None else f"({inside} OR {column} IS NULL)"
 
+    @cached_property
+    def _clustering_column(self) -> str:
+        return str(exp.column(ranged_column(self._table), quoted=True).sql(dialect="duckdb"))
+
     def _literal(self, value: Any) -> str:
+        if type(value) is int:
+            return str(value)
         if value not in self._literals:
             type_ = self._table.column(ranged_column(self._table)).type
             self._literals[value] = str(native.expression(Literal(type_, value)).sql(dialect="duckdb"))

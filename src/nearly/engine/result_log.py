@@ -34,12 +34,18 @@ STOP = "stop"
 YIELD = "yield"
 QUERY = "query.json"
 DRIVER, TASK = "driver", "task"
+HEAD = ("site", "start", "end", "seconds", "ranges", "exact")
+"""What the head of a batch's file says."""
+
 _LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a run of a site's units gave: rows for each stage, and how long it took in seconds."""
+    """What a run of a site's units gave: rows for each stage, and how long it took in seconds.
+
+    One that is `exact` has the rows of the query's exact answer instead, from all units, those of earlier batches included.
+    """
 
     site: int
     start: int
@@ -48,6 +54,7 @@ class Batch:
     ranges: int
     tables: dict[str, pa.Table]
     bytes: int = 0
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ class ResultLog:
 
     def write(self, batch: Batch) -> bool:
         """Add a batch; False when another attempt was first."""
-        head = {"site": batch.site, "start": batch.start, "end": batch.end, "seconds": batch.seconds, "ranges": batch.ranges}
+        head = {name: getattr(batch, name) for name in HEAD}
         draft = self.path / f".{uuid.uuid4().hex}"
         draft.write_bytes(_packed(head, batch.tables))
         try:
@@ -92,7 +99,7 @@ class ResultLog:
         except FileNotFoundError:
             return None
         head, tables = _unpacked(content)
-        return Batch(head["site"], head["start"], head["end"], head["seconds"], head["ranges"], tables, len(content))
+        return Batch(**{name: head[name] for name in HEAD}, tables=tables, bytes=len(content))
 
     def write_ranges(self, version: int, tables: Mapping[str, pa.Table]) -> None:
         """Tell the tasks about newer variation ranges."""

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import duckdb
 from pyspark.errors import PySparkException
@@ -16,8 +17,9 @@ from sqlglot import exp
 from nearly.engine.cluster import Sites
 from nearly.engine.native_kernel import NativeKernel, failure
 from nearly.engine.result_log import Batch, ResultLog
-from nearly.engine.stream_task import Foresight, Pace, StreamFragment, StreamTask, failures, read_ahead
-from nearly.engine.units import Units
+from nearly.engine.samples import FirstPiece
+from nearly.engine.stream_task import Exact, Foresight, Pace, StreamFragment, StreamTask, failures, read_ahead
+from nearly.engine.units import Units, columns_read
 from nearly.engine.worker import PAYLOAD_SCHEMA
 from nearly.errors import EngineError
 from nearly.plan.expressions import columns_of
@@ -30,8 +32,8 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.004
 TURN_SECONDS = 3.0
-FIRST_SECONDS = 0.25
-"""Spark's job is started when the driver has read its first batch, or after so long."""
+FIRST_SECONDS = 0.5
+"""A first answer that the driver makes by itself has the machine for itself, for at most so long; then Spark's job is started."""
 
 DRIVER_STATICS = 0.05
 """The driver reads a first batch when what it must load for that is at most this share of the streamed rows."""
@@ -47,36 +49,45 @@ class StreamJob:
     With one site and little to load, a thread of the driver reads the first batch, and more while Spark starts the job.
     """
 
-    def __init__(self, kernel: NativeKernel, cut: Cut, units: Units, log: ResultLog, pace: Pace) -> None:
+    def __init__(self, kernel: NativeKernel, cut: Cut, units: Units, log: ResultLog, pace: Pace, plan: Plan, text: str) -> None:
         self.kernel = kernel
         self.units = units
         self.log = log
         self.sites = kernel.cluster.sites
         compiler = _Compiler(kernel, cut, units, self.sites)
-        self.fragments = compiler.fragments(log, pace)
-        self._driver_first = self.sites.executors == 1 and compiler.static_rows <= DRIVER_STATICS * units.total_rows
+        self.fragments = compiler.fragments(log, pace, self._exact(pace, plan, text))
+        self._first = compiler.first_pieces(self.fragments[0])
+        self._driver_first = self.sites.executors == 1 and compiler.missing_rows <= DRIVER_STATICS * units.total_rows
         self._positions = [0] * self.sites.executors
         self._threads: list[threading.Thread] = []
         self._trouble: Exception | None = None
         self._tag = f"nearly-{log.path.name}"
         self._started = 0.0
+        self._go = threading.Event()
+
+    def _exact(self, pace: Pace, plan: Plan, text: str) -> Exact | None:
+        """The query as a whole, when a task is to run it right after the first batch; several sites share the work by units."""
+        expected = self.kernel.durations.expected(text, plan, self.kernel.find_table, self.sites.cores)
+        return Exact(*self.kernel.whole(plan)) if self.sites.executors == 1 and pace.hurries(expected) else None
 
     def start(self, foresee: Foresight | None = None) -> None:
         """Submit the job; it runs until all units are read or it is stopped."""
         self.log.allow()
         self._trouble = None
         self._started = time.monotonic()
-        first = threading.Event()
-        self._threads = [threading.Thread(target=self._run, args=(first,), name=self._tag, daemon=True)]
+        self._threads = [threading.Thread(target=self._run, name=self._tag, daemon=True)]
         if self._driver_first and self.log.end(0) == 0:
-            reader = threading.Thread(target=self._read_ahead, args=(first, foresee), name=f"{self._tag}-ahead", daemon=True)
-            self._threads.append(reader)
+            self._threads.append(threading.Thread(target=self._read_ahead, args=(foresee,), name=f"{self._tag}-ahead", daemon=True))
         else:
-            first.set()
+            self.go_on()
         for thread in self._threads:
             thread.start()
         with _running_lock:
             _running.add(self)
+
+    def go_on(self) -> None:
+        """The first answer is there, or there will be none from the driver alone."""
+        self._go.set()
 
     def rewind(self, valid: int) -> int:
         """Take back all batches decided under ranges newer than a version; how many units will be read again."""
@@ -87,6 +98,7 @@ class StreamJob:
     def stop(self) -> None:
         """Have the job end now; what is read stays."""
         self.log.ask_to_stop()
+        self.go_on()
         self._end()
 
     def batches(self) -> Iterator[Batch]:
@@ -112,6 +124,8 @@ class StreamJob:
         self._threads = []
         with _running_lock:
             _running.discard(self)
+        if self.sites.executors == 1 and self._positions[0]:
+            self.kernel.samples.keep(self._first, self.fragments[0].statics)
 
     def _take_turns(self) -> None:
         """With more queries than task slots, a job that had its turn goes to the end of Spark's queue."""
@@ -119,15 +133,15 @@ class StreamJob:
         if len(_running) > slots and time.monotonic() - self._started > TURN_SECONDS:
             self.log.ask_to_yield()
 
-    def _read_ahead(self, first: threading.Event, foresee: Foresight | None) -> None:
+    def _read_ahead(self, foresee: Foresight | None) -> None:
         try:
-            for _ in read_ahead(self.fragments[0], self.kernel.local, foresee):
-                first.set()
+            with self.kernel.samples.holding(self._first) as kept:
+                for _ in read_ahead(self.fragments[0], self.kernel.local, foresee, kept):
+                    self._go.wait(FIRST_SECONDS)
         except Exception as trouble:  # noqa: BLE001  raised where the batches are waited for
             self._trouble = failure(f"{type(trouble).__name__}: {trouble}") if isinstance(trouble, duckdb.Error) else trouble
             self.log.ask_to_stop()
-        finally:
-            first.set()
+            self.go_on()
 
     @property
     def complete(self) -> bool:
@@ -146,9 +160,9 @@ class StreamJob:
                 found.append(batch)
         return found
 
-    def _run(self, first: threading.Event) -> None:
-        """Start the Spark job and wait for its end; the driver's first batch has the machine for itself for a moment."""
-        first.wait(FIRST_SECONDS)
+    def _run(self) -> None:
+        """Start the Spark job and wait for its end."""
+        self._go.wait(FIRST_SECONDS)
         if self.log.stopped:
             return
         spark = self.kernel.cluster.spark
@@ -185,28 +199,42 @@ class _Compiler:
         self.sites = sites
         self.names = {scan: f"piece_{place}" for place, scan in enumerate(cut.scans)}
         self.statics: dict[str, str] = {}
-        self.static_rows = 0
+        self.missing_rows = 0
+        """Rows of tables that the driver would have to read for the static inputs that it has not in memory."""
 
-    def fragments(self, log: ResultLog, pace: Pace) -> tuple[StreamFragment, ...]:
+    def fragments(self, log: ResultLog, pace: Pace, exact: Exact | None) -> tuple[StreamFragment, ...]:
+        """What each site reads; only the first batch is read by pieces when the exact answer comes next."""
         streamed = [stage for stage in self.cut.stages if stage.streamed]
         stages = tuple((stage.name, self._sql(stage.plan)) for stage in streamed if stage.waiting is None)
         waiting = tuple((stage.name, self._sql(stage.plan)) for stage in streamed if stage.waiting is not None)
         once = tuple((stage.name, self._sql(stage.plan)) for stage in self.cut.stages if not stage.streamed)
         settings = self.kernel.settings
-        queries = {scan: self.units.queries(self.kernel.reader, scan) for scan in self.names}
+        end = len(self.units.order) if exact is None else pace.end(0, [unit.rows for unit in self.units.order], ())
+        queries = {scan: self.units.queries(self.kernel.reader, scan, end) for scan in self.names}
         for name, sql in (*stages, *waiting, *once, *self.statics.items()):
             logger.debug("%s: %s", name, sql)
         found = []
         for site in range(self.sites.executors):
             mine = range(site, len(self.units.order), self.sites.executors)
-            pieces = tuple((self.names[scan], tuple(queries[scan][place] for place in mine)) for scan in self.cut.scans)
+            pieces = tuple(
+                (self.names[scan], tuple(queries[scan][place] for place in mine if place < end)) for scan in self.cut.scans
+            )
             rows = tuple(self.units.order[place].rows for place in mine)
             first = once if site == 0 else ()
             part = replace(pace, first=max(1, pace.first // self.sites.executors))
-            found.append(
-                StreamFragment(stages, waiting, first, tuple(self.statics.items()), pieces, rows, settings, str(log.path), part)
-            )
+            statics = tuple(self.statics.items())
+            found.append(StreamFragment(stages, waiting, first, statics, pieces, rows, settings, str(log.path), part, exact))
         return tuple(found)
+
+    def first_pieces(self, fragment: StreamFragment) -> tuple[FirstPiece, ...]:
+        """What the first batch reads of each streamed table."""
+        end = fragment.pace.end(0, fragment.rows, ())
+
+        def piece(scan: Scan) -> FirstPiece:
+            query = partial(self.units.first, self.kernel.reader, scan, end=end)
+            return FirstPiece(self.names[scan], self.units.rows_before(scan, end), columns_read(scan), query)
+
+        return tuple(piece(scan) for scan in self.cut.scans)
 
     def _sql(self, plan: Plan) -> str:
         if not self._streams(plan):
@@ -229,8 +257,8 @@ class _Compiler:
         tables = sorted({node.table for node in plan.walk() if isinstance(node, Scan)})
         versions = [self.kernel.catalog.table(name).version for name in tables]
         name = f"static_{hashlib.sha256(f'{versions} {body}'.encode()).hexdigest()[:16]}"
-        if name not in self.statics:
-            self.static_rows += sum(self.kernel.catalog.table(each).rows for each in tables)
+        if name not in self.statics and not self.kernel.local.has(name):
+            self.missing_rows += sum(self.kernel.catalog.table(each).rows for each in tables)
         self.statics[name] = body
         return Input(name, plan.columns)
 

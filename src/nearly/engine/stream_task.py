@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,9 @@ AHEAD_SECONDS = 0.15
 QUERY_UNITS = 4
 """One query reads at most so many units, since DuckDB plans joins of larger unions badly; each hashes its static inputs anew."""
 
+ANSWER = "answer"
+"""The name of the rows of an exact batch."""
+
 STOPPED = "stopped"
 DONE = "done"
 
@@ -42,14 +45,20 @@ class Pace:
     """How many units a batch has: first few, then more and more rows until a batch fills the cadence.
 
     A batch has a fixed cost (planning, hash tables of static inputs), measured while it goes; batches are made so large that it is
-    a small part of them, even when they take longer than the cadence then. `sizes` fixes the units of the first batches instead,
+    a small part of them, even when they take longer than the cadence then. When the exact answer is expected within the `patience`,
+    it follows the first answer at once: batches would only put it off. `sizes` fixes the units of the first batches instead,
     whoever reads them, so that a test sees the same ones in every run.
     """
 
     first: int = 16
     growth: float = 3.0
     cadence: float = 1.0
+    patience: float = 2.5
     sizes: tuple[int, ...] = ()
+
+    def hurries(self, expected: float) -> bool:
+        """Whether the exact answer, expected after some seconds, is to follow the first one at once."""
+        return not self.sizes and expected <= self.patience
 
     def is_due(self, since_last: float, evaluation: float) -> bool:
         """Whether to answer again, some seconds after an answer whose evaluation took so long: that takes a share of the machine.
@@ -107,6 +116,14 @@ def fixed_cost(past: Sequence[Measured]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Exact:
+    """The query as a whole: its SQL and the small tables it reads, for a task that goes on from the first batch with all."""
+
+    sql: str
+    statics: Views
+
+
+@dataclass(frozen=True, slots=True)
 class StreamFragment:
     """What a task computes: SQL per stage, and per streamed scan the queries of the units in the order they are read.
 
@@ -122,6 +139,7 @@ class StreamFragment:
     settings: Settings
     directory: str
     pace: Pace
+    exact: Exact | None = None
 
     @property
     def units(self) -> int:
@@ -164,9 +182,11 @@ def read_units(fragment: StreamFragment, site: int, engine: Native) -> bool:
         while start < fragment.units and not (log.stopped or log.yielding):
             end = fragment.pace.end(start, fragment.rows, past)
             try:
-                if not past:
+                if start and fragment.exact is not None:
+                    batch = _read_all(fragment, fragment.exact, site, start, engine)
+                else:
                     engine.load(fragment.statics)
-                batch = _read(fragment, site, start, end, engine)
+                    batch = _read(_Reading(fragment, start, end, engine), site)
             except duckdb.InterruptException:
                 return False
             log.write(batch)
@@ -175,74 +195,82 @@ def read_units(fragment: StreamFragment, site: int, engine: Native) -> bool:
     return start >= fragment.units
 
 
-def read_ahead(fragment: StreamFragment, engine: Native, foresee: Foresight | None) -> Iterator[int]:
+def read_ahead(fragment: StreamFragment, engine: Native, foresee: Foresight | None, kept: dict[str, str]) -> Iterator[int]:
     """In the driver: read small batches until the task takes over; yields where each ends.
 
-    Static inputs are not loaded for that: a first batch reads them in passing, further ones are left to the task.
+    Static inputs are not loaded for that: a first batch reads those that are not in memory in passing, and further ones are left to
+    the task, as is going straight to the exact answer. `kept` are queries for pieces of the first batch that are in memory.
     """
     log = ResultLog(Path(fragment.directory))
     engine.configure(fragment.settings)
     pace = replace(fragment.pace, cadence=AHEAD_SECONDS)
     past: list[Measured] = []
     start = 0
-    with _interrupted_by(log, engine):
+    with _interrupted_by(log, engine), engine.holding(name for name, _ in fragment.statics) as held:
+        views = tuple((name, body) for name, body in fragment.statics if name not in held)
         while start < fragment.units and not (log.stopped or log.ready) and log.claim(0, start, DRIVER):
-            views = engine.missing(fragment.statics)
             end = pace.end(start, fragment.rows, past)
             with suppress(duckdb.InterruptException):  # when the log is not stopped, it was meant for another query of the driver
-                batch = _read(fragment, 0, start, end, engine, None if start else foresee, views)
+                reading = _Reading(fragment, start, end, engine, views, {} if start else kept)
+                batch = _read(reading, 0, None if start else foresee)
                 log.write(batch)
                 past.append(Measured(sum(fragment.rows[start:end]), batch.seconds))
                 start = end
                 yield end
-            if views and start:
+            if start and (views or fragment.exact is not None):
                 return
-
-
-def _read(
-    fragment: StreamFragment, site: int, start: int, end: int, engine: Native, foresee: Foresight | None = None, views: Views = ()
-) -> Batch:
-    began = time.perf_counter()
-    reading = _Reading(fragment, start, end, engine, views)
-    tables = reading.stages(fragment.stages, {})
-    if start == 0 and fragment.once:
-        tables |= {name: engine.run(sql, (), {}) for name, sql in fragment.once}
-    if foresee is not None:
-        foresee(tables, end)
-    version, ranges = ResultLog(Path(fragment.directory)).read_ranges()
-    tables |= reading.stages(fragment.waiting, ranges)
-    return replace(Batch(site, start, end, 0.0, version, tables), seconds=time.perf_counter() - began)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The units from `start` to `end`; `views` are the static inputs that the engine has not loaded."""
+    """The units from `start` to `end`; `views` are the static inputs that the engine has not loaded, `kept` the pieces it has."""
 
     fragment: StreamFragment
     start: int
     end: int
     engine: Native
-    views: Views
+    views: Views = ()
+    kept: dict[str, str] = field(default_factory=dict)
 
     def stages(self, stages: Views, inputs: dict[str, pa.Table]) -> dict[str, pa.Table]:
         """The rows of each stage, from some queries at once that read a few units each."""
         if not stages:
             return {}
-        pieces = [
-            {name: " UNION ALL ".join(queries[first : min(first + self._step, self.end)]) for name, queries in self.fragment.pieces}
-            for first in range(self.start, self.end, self._step)
-        ]
+        pieces = [self._pieces(first, min(first + self._step, self.end)) for first in range(self.start, self.end, self._step)]
         queries = [_over(sql, piece) for _, sql in stages for piece in pieces]
         with ThreadPoolExecutor(self.fragment.settings.threads) as pool:
             found = list(pool.map(lambda query: self.engine.run(query, self.views, inputs), queries))
         width = len(pieces)
         return {name: pa.concat_tables(found[at * width : (at + 1) * width]) for at, (name, _) in enumerate(stages)}
 
+    def _pieces(self, first: int, end: int) -> dict[str, str]:
+        return {name: self.kept.get(name) or " UNION ALL ".join(queries[first:end]) for name, queries in self.fragment.pieces}
+
     @property
     def _step(self) -> int:
-        """Units per query; each query would read what is not loaded anew, so then there is one."""
+        """Units per query; what is not loaded would be read by each anew, and what is kept is whole, so then there is one."""
         units = self.end - self.start
-        return units if self.views else min(QUERY_UNITS, -(-units // self.fragment.settings.threads))
+        return units if self.views or self.kept else min(QUERY_UNITS, -(-units // self.fragment.settings.threads))
+
+
+def _read(reading: _Reading, site: int, foresee: Foresight | None = None) -> Batch:
+    began = time.perf_counter()
+    fragment = reading.fragment
+    tables = reading.stages(fragment.stages, {})
+    if reading.start == 0 and fragment.once:
+        tables |= {name: reading.engine.run(sql, (), {}) for name, sql in fragment.once}
+    if foresee is not None:
+        foresee(tables, reading.end)
+    version, ranges = ResultLog(Path(fragment.directory)).read_ranges()
+    tables |= reading.stages(fragment.waiting, ranges)
+    return replace(Batch(site, reading.start, reading.end, 0.0, version, tables), seconds=time.perf_counter() - began)
+
+
+def _read_all(fragment: StreamFragment, exact: Exact, site: int, start: int, engine: Native) -> Batch:
+    began = time.perf_counter()
+    engine.load(exact.statics)
+    answer = engine.run(exact.sql, (), {})
+    return Batch(site, start, fragment.units, time.perf_counter() - began, 0, {ANSWER: answer}, exact=True)
 
 
 def _over(sql: str, pieces: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ Law: the pieces of all units together are the table, and no row is in two of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -67,15 +67,31 @@ class Units:
         """The blocks of the largest table that hold the rows of a unit; at the ends of a range they may hold a few others."""
         return [block for first, end in self.order[position].spans for block in self.main.base.blocks[first:end]]
 
-    def queries(self, reader: NativeReader, scan: Scan) -> list[str]:
-        """For each unit, in order, the query that reads its piece of a table, and the unit's group where the scan has it."""
-        table = self.tables[self.scans.index(scan)]
-        columns = [field.source for field in scan.fields if field.source != UNIT]
-        grouped = len(columns) < len(scan.fields)
+    def queries(self, reader: NativeReader, scan: Scan, end: int | None = None) -> list[str]:
+        """For each unit before `end`, in order, the query that reads its piece of a table, and its group where the scan has it."""
+        columns = columns_read(scan)
+        return self._queries(reader, self._table(scan), columns, len(columns) < len(scan.fields), end or len(self.order))
+
+    def first(self, reader: NativeReader, scan: Scan, columns: Sequence[str], end: int) -> str:
+        """The query for what a scan's table has in the units before `end`: some columns, and the unit's group."""
+        return " UNION ALL ".join(self._queries(reader, self._table(scan), columns, True, end))
+
+    def rows_before(self, scan: Scan, end: int) -> Hashable:
+        """Tells which rows `first` reads: equal for queries that begin with the same rows of the same table."""
+        table = self._table(scan)
+        return table.name, table.version, self.main.name, self.main.version, self._by_range(table), self.order[:end]
+
+    def _table(self, scan: Scan) -> Table:
+        return self.tables[self.scans.index(scan)]
+
+    def _by_range(self, table: Table) -> bool:
+        return self.ranged and _is_ranged(table) and _is_ranged(self.main) and _key_type(table) == _key_type(self.main)
+
+    def _queries(self, reader: NativeReader, table: Table, columns: Sequence[str], grouped: bool, end: int) -> list[str]:
         found = []
         pieces = Pieces(reader, table, table.base, columns)
-        by_range = self.ranged and _is_ranged(table) and _is_ranged(self.main) and _key_type(table) == _key_type(self.main)
-        for position, unit in enumerate(self.order):
+        by_range = self._by_range(table)
+        for position, unit in enumerate(self.order[:end]):
             if by_range:
                 query = pieces.of_range(self._cut(unit.spans[0][0]), self._cut(unit.spans[-1][1]), self._holes(unit))
             else:
@@ -97,6 +113,11 @@ class Units:
         """The blocks of a table that belong to a span of the largest one: at the same fraction of the way."""
         blocks, whole = table.base.blocks, len(self.main.base.blocks)
         return blocks[len(blocks) * span[0] // whole : len(blocks) * span[1] // whole]
+
+
+def columns_read(scan: Scan) -> tuple[str, ...]:
+    """The stored columns that a scan reads."""
+    return tuple(field.source for field in scan.fields if field.source != UNIT)
 
 
 def units_of(cut: Cut, tables: Sequence[Table], seed: int) -> Units:

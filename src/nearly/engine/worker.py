@@ -10,7 +10,9 @@ from __future__ import annotations
 import atexit
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -80,10 +82,12 @@ class Native:
         self.connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")  # groups nearly every row before a join
         self._settings: Settings | None = None
         self._statics: dict[str, int] = {}
+        self._held: Counter[str] = Counter()
         self._running: set[duckdb.DuckDBPyConnection] = set()
         self._appended: set[str] = set()
         self._functions: set[str] = set()
         self._loading = threading.Lock()
+        self._changing = threading.Lock()
 
     def configure(self, settings: Settings) -> None:
         if settings == self._settings:
@@ -107,29 +111,59 @@ class Native:
             self._functions.add(each.symbol)
 
     def load(self, statics: Iterable[tuple[str, str]]) -> None:
-        """Have these tables in memory; the least recently used other ones make room."""
+        """Have these tables in memory; the least recently used other ones make room, unless they are held."""
         wanted = dict(statics)
         with self._loading:
             for name, body in wanted.items():
-                cells = self._statics.pop(name, None)
-                self._statics[name] = self._create(name, body) if cells is None else cells
-            for oldest in [name for name in self._statics if name not in wanted]:
-                if sum(self._statics.values()) <= MOST_STATIC_CELLS:
-                    break
-                self.connection.execute(f'DROP TABLE "{oldest}"')
-                del self._statics[oldest]
+                cells = self._statics.get(name) or self._create(name, body)
+                with self._changing:
+                    self._statics.pop(name, None)
+                    self._statics[name] = cells
+            with self._changing:
+                self._make_room(wanted)
 
-    def missing(self, statics: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-        """Those of the tables that are not in memory."""
-        with self._loading:
-            return tuple((name, body) for name, body in statics if name not in self._statics)
+    def _make_room(self, wanted: Iterable[str]) -> None:
+        for oldest in [name for name in self._statics if name not in wanted and not self._held[name]]:
+            if sum(self._statics.values()) <= MOST_STATIC_CELLS:
+                break
+            self._drop(oldest)
+
+    @contextmanager
+    def holding(self, names: Iterable[str]) -> Iterator[frozenset[str]]:
+        """Those of the tables that are in memory, where they stay as long as this is open."""
+        with self._changing:
+            held = frozenset(name for name in names if name in self._statics)
+            self._held.update(held)
+            for name in held:
+                self._statics[name] = self._statics.pop(name)
+        try:
+            yield held
+        finally:
+            with self._changing:
+                self._held.subtract(held)
+
+    def drop(self, name: str) -> None:
+        """Free a table's memory; one that is held goes later, when room is needed."""
+        with self._changing:
+            if name in self._statics and not self._held[name]:
+                self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        self.connection.execute(f'DROP TABLE "{name}"')
+        del self._statics[name]
+
+    def has(self, name: str) -> bool:
+        """Whether a table is in memory now."""
+        return name in self._statics
 
     def _create(self, name: str, body: str) -> int:
-        """Make a table; the number of its values."""
-        self.connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {body}')
-        found = self.connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()
-        columns = self.connection.execute(f'DESCRIBE "{name}"').fetchall()
-        return (int(found[0]) if found else 0) * len(columns)
+        """Make a table; the number of its values, at least 1."""
+        cursor = self.connection.cursor()
+        cursor.execute(f'CREATE OR REPLACE TABLE "{name}" AS {body}')
+        found = cursor.execute(f'SELECT count(*) FROM "{name}"').fetchone()
+        columns = cursor.execute(f'DESCRIBE "{name}"').fetchall()
+        cursor.close()
+        return max(1, (int(found[0]) if found else 0) * len(columns))
 
     def run(self, sql: str, views: Iterable[tuple[str, str]], inputs: dict[str, pa.Table]) -> pa.Table:
         """The result of a query over views and Arrow inputs that exist only while it runs."""

@@ -20,7 +20,7 @@ from nearly.engine.native_kernel import NativeFailure
 from nearly.engine.result_log import Batch, ResultLog
 from nearly.engine.state import State
 from nearly.engine.stream_job import StreamJob
-from nearly.engine.stream_task import Pace
+from nearly.engine.stream_task import ANSWER, Pace
 from nearly.engine.units import Units, units_of
 from nearly.errors import EngineError, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
@@ -119,7 +119,7 @@ class Run:
         units = units_of(cut, [self.engine.catalog.table(scan.table) for scan in cut.scans], self.request.seed)
         log = ResultLog(query_directory(self.engine, self.id))
         self._describe(log)
-        self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace)
+        self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, self.prepared.text)
         known = [log.end(site) for site in range(len(job.fragments))]
         state = State(cut.stages, self.engine.native.settings)
         evaluation = Evaluation(query, cut, state, self.request.confidence, CertainBounds(cut, units, state))
@@ -139,8 +139,11 @@ class Run:
         while True:
             for batch in self._batches(job):
                 arrived = time.perf_counter()
-                state.add(batch.tables)
                 progress.add(batch, job.positions(batch))
+                if batch.exact:
+                    yield self._last(batch.tables[ANSWER], query, progress.facts(state), started)
+                    return
+                state.add(batch.tables)
                 if job.complete or not progress.new(len(job.fragments)) or batch.end < known[batch.site]:
                     continue
                 if not self.request.pace.is_due(arrived - progress.answered, progress.evaluation):
@@ -154,6 +157,7 @@ class Run:
                 self.last = evaluation.answer(reading, progress.looks, facts)
                 progress.answered = time.perf_counter()
                 progress.evaluation = self.last.stats["answer_seconds"] = progress.answered - arrived
+                job.go_on()
                 yield self.last
             if self._ended.is_set():
                 return
@@ -162,10 +166,14 @@ class Run:
         if not cut.mergeable:
             yield self._exact()
             return
-        table = finished(evaluation.exact_table(), query)
-        facts = progress.facts(state) | {"seconds": time.perf_counter() - started}
-        self.last = Answer.exactly(table, "native", self.request.confidence, facts)
-        yield self.last
+        yield self._last(evaluation.exact_table(), query, progress.facts(state), started)
+
+    def _last(self, table: pa.Table, query: Query, facts: dict[str, Any], started: float) -> Answer:
+        """The exact answer from its rows, and a note of how long reading took."""
+        self.engine.native.durations.record(self.prepared.text, facts["reading_seconds"])
+        facts |= {"seconds": time.perf_counter() - started}
+        self.last = Answer.exactly(finished(table, query), "native", self.request.confidence, facts)
+        return self.last
 
     def _publish(self, log: ResultLog, progress: Progress) -> None:
         if progress.ranges.stages:
@@ -238,6 +246,7 @@ class Progress:
     sites: set[int] = field(default_factory=set)
     looks: int = 0
     batches: int = 0
+    reading: float = 0.0
     checked: int = 0
     recomputed: int = 0
     recoveries: int = 0
@@ -250,6 +259,7 @@ class Progress:
         self.positions.update(positions)
         self.sites.add(batch.site)
         self.batches += 1
+        self.reading = batch.seconds if batch.exact else self.reading + batch.seconds
         self.last_batch = batch
 
     def new(self, sites: int) -> bool:
@@ -271,6 +281,7 @@ class Progress:
             "batches": self.batches, "units": len(self.positions), "of_units": len(self.units.order), "state_rows": state.rows,
             "state_bytes": state.bytes, "batch_seconds": last.seconds if last else 0.0,
             "batch_units": last.end - last.start if last else 0, "rows_read": Reading.of(self.units, self.positions).rows,
+            "reading_seconds": self.reading,
         }  # fmt: skip
         if self.ranges.stages:
             facts |= {"kept": self.ranges.undecided(), "recomputed": self.recomputed, "recoveries": self.recoveries,

@@ -1,0 +1,37 @@
+"""How long exact runs take: remembered by query, guessed from what a plan reads where there is nothing to remember."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from nearly.plan.nodes import Plan, Scan
+from nearly.plan.schema import FindTable
+
+CELLS_PER_SECOND = 60_000_000
+"""Values that a core reads from Parquet and joins or groups in a second, about."""
+
+REMEMBERED = 1_000
+"""Queries whose time is remembered."""
+
+
+class Durations:
+    """Seconds that queries took, and guesses for others."""
+
+    def __init__(self) -> None:
+        self._seconds: OrderedDict[str, float] = OrderedDict()
+
+    def expected(self, text: str, plan: Plan, find_table: FindTable, cores: int) -> float:
+        """About how many seconds an exact run takes."""
+        known = self._seconds.get(text)
+        return cells(plan, find_table) / (CELLS_PER_SECOND * cores) if known is None else known
+
+    def record(self, text: str, seconds: float) -> None:
+        """Remember a run; of several the quickest, since what disturbs a run only makes it slower."""
+        self._seconds[text] = min(seconds, self._seconds.pop(text, seconds))
+        if len(self._seconds) > REMEMBERED:
+            self._seconds.popitem(last=False)
+
+
+def cells(plan: Plan, find_table: FindTable) -> int:
+    """Values that a plan reads."""
+    return sum(find_table(node.table).rows * max(1, len(node.fields)) for node in plan.walk() if isinstance(node, Scan))
