@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import statistics
 import threading
 import time
 
 import pytest
 
 import nearly
+import nearly.progressive.run as progressive_run
+import nearly.rewrite.stream as stream_rewrite
 from benchmarks.agreement import difference
 from nearly.engine.stream_task import Pace
 from nearly.progressive.run import Request, Run
@@ -255,3 +258,47 @@ def test_an_exact_answer_that_is_near_follows_the_first_one(db: nearly.Session) 
     patient = Run(db._engine, db._engine.prepare(FLAT), Request(pace=Pace(patience=0.0)))
     by_units = list(patient.answers())
     assert difference(answers[-1].table, by_units[-1].table, FLAT) is None
+
+
+def test_a_query_with_too_much_to_merge_ends_with_an_exact_run(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "select rare, name, count(*) as n from events group by rare, name order by n desc, rare, name limit 7"
+    monkeypatch.setattr(progressive_run, "STATE_ROWS", 20_000)
+    answers = list(run(db, text, sizes=(2, 2, 2)).answers())
+    assert [answer.exact for answer in answers][-2:] == [False, True]
+    assert answers[-1].table == db.sql(text).exact().table
+
+
+QUANTILES = [
+    "select median(x) as m from events",
+    "select median(x) as m, percentile(x, 0.9) as p, count(*) as n, sum(price) as s from events where grp < 3",
+    "select grp, percentile(x, 0.25) as q, avg(x) as a, min(x) as least from events group by grp order by grp",
+    "select grp, median(x) filter (where name <> 'größe 1') as m from events group by grp order by grp",
+    "select median(x) as m, median(price) as other from events",
+    "select median(x) as m, count(*) as n from events where x < -1000",
+]
+
+
+@pytest.mark.parametrize("text", QUANTILES)
+def test_quantiles_of_many_rows_come_from_few(db: nearly.Session, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the table were too large for its rows to come to the driver."""
+    monkeypatch.setattr(stream_rewrite, "GATHERED_ROWS", 1_000)
+    answers = list(run(db, text, sizes=(8, 8)).answers())
+    exact = db.sql(text).exact().table
+    assert difference(exact, answers[-1].table, text) is None
+    if "other" in text:
+        assert len(answers) == 1
+        return
+    first = answers[0]
+    assert first.stats["state_rows"] < 0.2 * first.stats["rows_read"]
+    for name in exact.column_names:
+        for value, true in zip(first.table[name].to_pylist(), exact[name].to_pylist(), strict=True):
+            assert value == true == None or float(value) == pytest.approx(float(true), rel=0.3)  # noqa: E711
+
+
+def test_intervals_of_thinned_quantiles_cover(db: nearly.Session) -> None:
+    text = "select median(x) as m from events"
+    true = db.sql(text).exact().table["m"][0].as_py()
+    firsts = [early(run(db, text, seed=seed, sizes=(10, 64)))[0] for seed in range(40)]
+    covered = sum(answer.low["m"][0].as_py() <= true <= answer.high["m"][0].as_py() for answer in firsts)
+    assert covered >= 34
+    assert statistics.median(answer.error for answer in firsts) < 0.3

@@ -6,7 +6,7 @@ does not produce itself is a reference to the query around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -223,3 +223,8 @@ def conjunction(parts: tuple[Expression, ...] | list[Expression]) -> Expression 
 
 TRUE = Literal(BOOLEAN, True)
 FALSE = Literal(BOOLEAN, False)
+
+
+def same(left: Sequence[Column], right: Sequence[Column]) -> Expression | None:
+    """That columns have the same values, pair by pair, nulls included; None when there is no pair."""
+    return conjunction([Call(BOOLEAN, "<=>", pair) for pair in zip(left, right, strict=True)])

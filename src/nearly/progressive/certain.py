@@ -19,8 +19,8 @@ from nearly.engine.units import Units
 from nearly.errors import Unsupported
 from nearly.estimate.expression_range import Box, Known, Range
 from nearly.estimate.ranges import Part, Read, bounds, part_of
-from nearly.plan.expressions import AggregateCall, Call, Column, Expression, columns_of, conjunction, substitute
-from nearly.plan.nodes import Aggregate, Filter, Input, Limit, Plan, Project, Scan, Sort
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, columns_of, conjunction, same, substitute
+from nearly.plan.nodes import Aggregate, Filter, Input, Join, Limit, Plan, Project, Scan, Sort
 from nearly.rewrite.cut import Cut
 
 MOST_CELLS = 400
@@ -83,7 +83,7 @@ class CertainBounds:
         keys = self._key_places(traced.merge)
         if keys is None:
             return None
-        read = self._read(traced)
+        read = self._read(traced, found, keys)
         type_ = traced.argument.type if traced.argument is not None else self.cut.tail.columns[place].type
         parts = [self._part(traced, unit) for unit in unread]
         unread_alone = bounds(traced.function, type_, parts) if traced.function in ("count", "sum") else None
@@ -120,10 +120,10 @@ class CertainBounds:
             self._columns[known] = _joined(told) if len(told) == len(ends) else None
         return self._columns[known]
 
-    def _read(self, traced: Traced) -> dict[tuple[Any, ...], Read]:
-        """What the rows read amount to, by key."""
+    def _read(self, traced: Traced, answer: pa.Table, places: list[int]) -> dict[tuple[Any, ...], Read]:
+        """What the rows read amount to, by the keys that the answer has at some places."""
         if traced.merge not in self._merged:
-            self._merged[traced.merge] = self.state.run(traced.merge)
+            self._merged[traced.merge] = self._merged_for(traced.merge, answer, places)
         table = self._merged[traced.merge]
         keys = [table[key.name].to_pylist() for key in traced.merge.keys]
         totals = table[traced.total].to_pylist() if traced.total else [None] * table.num_rows
@@ -134,6 +134,15 @@ class CertainBounds:
             extreme = traced.function in ("min", "max")
             found[tuple(key[row] for key in keys)] = Read(count, 0 if extreme or total is None else total, total, total)
         return found
+
+    def _merged_for(self, merge: Aggregate, answer: pa.Table, places: list[int]) -> pa.Table:
+        """The aggregate for the answer's keys, which may be few of very many."""
+        if not merge.keys:
+            return self.state.run(merge)
+        keys = [key.column for key in merge.keys]
+        wanted = tuple(Column(key.type, f"wanted_{at}") for at, key in enumerate(keys))
+        table = pa.table([answer.column(place) for place in places], [column.name for column in wanted])
+        return self.state.run(Join(merge, Input("wanted_keys", wanted), "semi", same(keys, wanted)), {"wanted_keys": table})
 
     def _key_places(self, merge: Aggregate) -> list[int] | None:
         """The columns of the answer that hold the aggregate's keys; None when one is not there."""

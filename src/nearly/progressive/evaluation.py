@@ -14,10 +14,10 @@ from nearly.engine.state import State
 from nearly.errors import Unsupported
 from nearly.estimate.incidence import fit
 from nearly.estimate.intervals import anytime, interval
-from nearly.plan.expressions import Call, Column
+from nearly.plan.expressions import Column, same
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import Input, Join, Output, Plan, Project, Query
-from nearly.plan.types import BOOLEAN, DOUBLE, INT, is_numeric
+from nearly.plan.types import DOUBLE, INT, is_numeric
 from nearly.progressive.cells import Sides, assemble
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.reading import Reading
@@ -142,10 +142,7 @@ def _matched(plan: Weighted, identity: list[Column], numbers: list[Column]) -> P
     given = [Column(types[column.name], f"id_{place}") for place, column in enumerate(identity)]
     row = Column(INT, "answer_row")
     rows = Input("answer_rows", (*given, row))
-    condition: Any = None
-    for column, other in zip(identity, given, strict=True):
-        same = Call(BOOLEAN, "<=>", (Column(other.type, column.name), other))
-        condition = same if condition is None else Call(BOOLEAN, "and", (condition, same))
+    condition = same([Column(other.type, column.name) for column, other in zip(identity, given, strict=True)], given)
     joined = Join(plan.plan, rows, "cross" if condition is None else "inner", condition)
     outputs = [Output("replicate_number", plan.replicate), Output("row_number", row)]
     outputs += [Output(f"number_{place}", coerce(Column(types[c.name], c.name), DOUBLE)) for place, c in enumerate(numbers)]

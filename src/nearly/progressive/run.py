@@ -35,6 +35,9 @@ from nearly.rewrite.stream import stream
 
 logger = logging.getLogger(__name__)
 
+STATE_ROWS = 5_000_000
+"""Rows and partial results that the driver keeps; a query with more of them ends with an exact run, whose merge is distributed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -75,7 +78,7 @@ class Run:
         try:
             yield from self._progressive(cut, self.prepared.query)
         except (NativeFailure, Unsupported) as trouble:
-            logger.info("no progressive answer (%s); the exact one follows", trouble)
+            logger.info("no more progressive answers (%s); the exact one follows", trouble)
             self.stop()
             yield self._exact()
         finally:
@@ -144,6 +147,7 @@ class Run:
                     yield self._last(batch.tables[ANSWER], query, progress.facts(state), started)
                     return
                 state.add(batch.tables)
+                _refuse_too_many(state)
                 if job.complete or not progress.new(len(job.fragments)) or batch.end < known[batch.site]:
                     continue
                 if not self.request.pace.is_due(arrived - progress.answered, progress.evaluation):
@@ -287,6 +291,11 @@ class Progress:
             facts |= {"kept": self.ranges.undecided(), "recomputed": self.recomputed, "recoveries": self.recoveries,
                       "units_read_again": self.reread}  # fmt: skip
         return facts
+
+
+def _refuse_too_many(state: State) -> None:
+    if state.rows > STATE_ROWS:
+        raise Unsupported(f"the units read so far left {state.rows:,} rows to merge, too many for the driver")
 
 
 def query_directory(engine: Engine, id_: str) -> Path:

@@ -43,6 +43,7 @@ from nearly.rewrite.split_aggregate import Split, split_aggregate
 from nearly.rewrite.split_distinct import split_distinct
 from nearly.rewrite.stream_join import Joining
 from nearly.rewrite.stream_places import DRIVER, STATIC, UNITS, At, Conflict, Extend, Lookup, Test, apply, reads_of
+from nearly.rewrite.thin import Quantiles, quantiles_apart
 
 WORTH_STREAMING = 0.02
 """Tables below this share of the largest one's rows are read whole: they are soon read."""
@@ -50,6 +51,9 @@ WORTH_STREAMING = 0.02
 
 GATHERED_ROWS = 2_000_000
 """Rows of streamed tables that may come to the driver as they are, for aggregates that cannot be merged."""
+
+THINNED_ROWS = 30_000
+"""About so many rows of a larger table come to the driver for quantiles of one value: few enough for replicates."""
 
 
 def stream(plan: Plan, find_table: FindTable, wanted: frozenset[str] | None = None) -> Cut | None:
@@ -175,9 +179,23 @@ class _Streamer:
         if sums is not None:
             inner = self._partial_aggregate(sums.inner, child)
             return At(sums.outer(inner.plan), DRIVER, child.scans)
-        if sum(self.find_table(scan.table).rows for scan in child.scans) > GATHERED_ROWS:
+        rows = sum(self.find_table(scan.table).rows for scan in child.scans)
+        apart = quantiles_apart(replace(plan, child=child.plan), self.fresh)
+        if apart is not None and rows > THINNED_ROWS:
+            return self._thinned_aggregate(apart, child, -(-rows // THINNED_ROWS))
+        if rows > GATHERED_ROWS:
             raise Unsupported("an aggregate without a merge over a large table; its exact answer comes at once")
         return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)
+
+    def _thinned_aggregate(self, apart: Quantiles, child: At, step: int) -> At:
+        """Quantiles from every step-th row of the units, beside the other aggregates."""
+        assert child.unit is not None  # noqa: S101  partial aggregates are of units
+        rows = replace(child, plan=apart.thinned(child.unit, step, self.fresh), by=frozenset())
+        quantiles = apart.quantiles_of(self.gathered(rows))
+        if apart.others is None:
+            return At(quantiles, DRIVER, child.scans)
+        others = self._partial_aggregate(apart.others, child)
+        return At(apart.together(quantiles, others.plan, self.fresh), DRIVER, child.scans)
 
     def _dependent_aggregate(self, plan: Aggregate, child: At) -> At:
         """Rows that wait for a value of the driver are kept grouped by what the value decides on (iOLAP, appendix B).
