@@ -54,10 +54,11 @@ class DistinctTags:
 
     def __call__(self, read: Reading, look: int) -> Trial:
         truth = max(int(each[-1]) for each in self.tags) + 1
+        rows = read.group_sums(self.population.unit_rows[:, None].astype(float))[..., 0]
         results = []
-        for units in read.units:
-            found = distinct(self._incidence(units, read, truth), self.population.share_of(units))
-            first, second = (found.interval(CONFIDENCE, look=each, units=len(units)) for each in (None, look))
+        for units, group_rows in zip(read.units, rows, strict=True):
+            found = distinct(self._incidence(units, read, truth), self.population.share_of(units), group_rows)
+            first, second = (found.interval(CONFIDENCE, look=each) for each in (None, look))
             results.append([found.estimate, truth, first.low[0], first.high[0], second.low[0], second.high[0]])
         return Trial(*np.array(results).T[..., None])
 

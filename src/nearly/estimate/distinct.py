@@ -1,18 +1,18 @@
 """`count(distinct x)` before everything is read: the keys seen, and those that can be expected in the rest.
 
-Keys that were not seen are like those that hardly were. So the model of `incidence` is fitted to the keys seen in 1 to 4 groups
-alone, where it has to hold least, and extended to k = 0. With f1 keys seen in one of the m groups read, of M groups in all,
+The estimate is D = seen + unseen, with the model of `unseen`. Let c_k be the influence on D of a key seen in k of the m groups, and
+c_0 = 0. If keys fell into groups independently, the variance of D would be
 
-    unseen = f1 (beta + m - 1) / (m alpha) * (1 - B(alpha, beta + M) / B(alpha, beta + m)).
+    sum_K N_K Var(c_k | K),
 
-Replicates leave one group out. Each would need a fit of its own, so they take one Newton step from the fit of all groups, which is
-the usual first-order jackknife of a likelihood estimate.
+with k hypergeometric, which is exact for sampling without replacement. Keys are not independent where they come together, or where
+a unit has room for so many rows only. So two things are measured between the groups instead of computed. The part of c_k that is
+linear in k is a sum over groups, so its variance is that of any total. For the rest the variance above is multiplied by a design
+effect: how much more the jackknife deviations spread than they would for independent keys. (The jackknife variance itself would not
+do: for keys seen in k groups it is k times too large, by the inequality of Efron and Stein.)
 
-How many keys were never seen is not in the data without a model. So the interval adds to the sampling error a doubt: the distance
-from estimates that rest on other assumptions. It is therefore wide, and covers more often than it promises.
-
-References: Efron and Thisted 1976, How many words did Shakespeare know; Chao and Lin 2012, Nonparametric lower bounds for species
-richness under sampling without replacement.
+References: Rao and Scott 1981 (design effects for likelihoods); Efron and Stein 1981; Zou and Donner 2008 (adding up errors whose
+intervals are not symmetric).
 """
 
 from __future__ import annotations
@@ -21,43 +21,58 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import digamma, gammaln
+from scipy.special import stdtrit
 
 from nearly.errors import SchemaError
-from nearly.estimate.incidence import Floats, Incidence, fit, most_likely, newton_steps
-from nearly.estimate.intervals import Interval, anytime, interval
+from nearly.estimate.intervals import FEWEST_UNITS, USUAL_KURTOSIS, Interval, failure_at
+from nearly.estimate.unseen import Floats, Unseen
 
-NEAR = 4
-"""Keys seen in at most so many groups tell about those seen in none."""
-_FEWEST_PAIRS = 3.0
-"""When no key was seen twice, so many still may have been expected: exp(-3) is 5 %."""
+_MOST_FREEDOM = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """The error of D: variance linear in the groups, remaining variance without that of the model, design effect, freedom."""
+
+    linear: float
+    other: float
+    design_effect: float
+    freedom: float
 
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """The estimated number of keys, a replicate of it for each group, the doubt about the model, and that of all keys' growth."""
+    """The estimated number of keys, how many were seen in how many groups, the model of the others (None: there are none)."""
 
     estimate: float
-    replicates: Floats
-    doubt: float
-    share_read: float
-    model: Incidence
+    seen: float
+    groups: int
+    model: Unseen | None
+    errors: Errors
 
-    def interval(self, confidence: float, *, look: int | None = None, units: int | None = None) -> Interval:
-        """Estimate -+ (sampling error + doubt), and never fewer keys than were seen; with `look` as `anytime`."""
-        theta, copies = np.array([self.estimate]), self.replicates[:, None]
-        if look is None:
-            found = interval(theta, copies, self.share_read, confidence, units=units)
+    def interval(self, confidence: float, *, look: int | None = None) -> Interval:
+        """Whole numbers around the estimate, never fewer keys than were seen; with `look` as `intervals.anytime`."""
+        failure = failure_at(confidence, look)
+        if self.model is None:
+            low, high, error = self.seen, self.seen, 0.0
+        elif self.groups < FEWEST_UNITS:
+            low, high, error = np.nan, np.nan, np.nan
         else:
-            found = anytime(theta, copies, self.share_read, confidence, look=look, units=units)
-        return Interval(np.maximum(found.low - self.doubt, self.model.seen), found.high + self.doubt, found.error)
+            errors, quantile = self.errors, float(stdtrit(self.errors.freedom, 1 - failure / 2))
+            rest = quantile**2 * (errors.linear + errors.other)
+            ends = (self.model.end(quantile * errors.design_effect**0.5, sign) - self.model.estimate for sign in (-1, 1))
+            below, above = (float(np.sqrt(distance**2 + rest)) for distance in ends)
+            low, high = np.floor(max(self.estimate - below, self.seen)), np.ceil(self.estimate + above)
+            sampled, assumed = self.model.variances()
+            error = float(np.sqrt(errors.design_effect * sampled + assumed + errors.linear + errors.other))
+        return Interval(np.array([low]), np.array([high]), np.array([error]))
 
 
-def distinct(incidence: ArrayLike, share_read: float) -> Distinct:
+def distinct(incidence: ArrayLike, share_read: float, group_rows: ArrayLike | None = None) -> Distinct:
     """Count keys from `incidence[r, k - 1]`: how many keys of group r were seen in exactly k of the m groups.
 
-    Keys seen in k groups are counted in k rows, so the frequencies are f_k = sum_r incidence[r, k - 1] / k; without group r they
-    are f_k - incidence[r, k - 1] + incidence[r, k].
+    Keys seen in k groups are counted in k rows, so the frequencies are f_k = sum_r incidence[r, k - 1] / k. `group_rows` are the
+    rows of each group, all alike unless given.
 
     >>> round(distinct([[3, 0], [3, 0]], 0.5).estimate)
     12
@@ -65,54 +80,55 @@ def distinct(incidence: ArrayLike, share_read: float) -> Distinct:
     table = np.asarray(incidence, dtype=float)
     if table.ndim != 2 or table.shape[0] != table.shape[1] or not table.size:
         raise SchemaError(f"incidence must be groups x groups (keys of group r seen in k groups), not {table.shape}")
+    if not 0 < share_read <= 1:
+        raise SchemaError(f"the share read must lie in (0, 1], not {share_read}")
     groups = len(table)
+    rows = np.ones(groups) if group_rows is None else np.asarray(group_rows, dtype=float)
+    if rows.shape != (groups,) or not np.all(rows > 0):
+        raise SchemaError(f"{groups} groups need as many positive numbers of rows")
     counts = table.sum(axis=0) / np.arange(1, groups + 1)
-    model = fit(counts, share_read)
-    without = (counts - table + np.concatenate([table[:, 1:], np.zeros((groups, 1))], axis=1))[:, : groups - 1]
-    estimate, replicates = _estimates(counts, without, groups / share_read)
-    # One group less shifts all replicates alike; only their spread is an error.
-    centred = replicates - replicates.mean() + estimate
-    doubt = max(abs(estimate - other) for other in (model.estimated, lower_estimate(counts, share_read)))
-    return Distinct(estimate, centred, doubt, share_read, model)
+    seen = float(np.round(counts.sum()))
+    if counts[0] == 0 or share_read == 1:
+        return Distinct(seen, seen, groups, None, Errors(0.0, 0.0, 1.0, _MOST_FREEDOM))
+    model = Unseen.of(counts, groups / share_read)
+    errors = _errors(model, table, share_read, rows / rows.sum())
+    return Distinct(seen + model.estimate, seen, groups, model, errors)
 
 
-def lower_estimate(frequencies: ArrayLike, share_read: float) -> float:
-    """Chao and Lin's number of keys: D + f1^2 / (2 f2 m / (m - 1) + f1 t / (1 - t)), with f2 not taken below 3.
+def _errors(model: Unseen, table: Floats, share_read: float, weights: Floats) -> Errors:
+    """The variances of D; see above."""
+    groups, near = len(table), len(model.spectrum.counts)
+    k = np.arange(groups + 1.0)
+    influences = np.where(k > 0, 1.0, 0.0)
+    influences[1 : near + 1] += model.influences()
+    chances, keys = model.spectrum.chances, model.keys / model.state.chances.sum() * model.state.density
+    mean, mean_k = influences @ chances, k @ chances
+    variance = np.maximum(influences**2 @ chances - mean**2, 0)
+    variance_k = np.maximum(k**2 @ chances - mean_k**2, 0)
+    covariance = (influences * k) @ chances - mean * mean_k
+    slope = np.where(variance_k > 1e-9, covariance / np.maximum(variance_k, 1e-9), 0)
+    given_k = chances[1 : near + 1] * keys
+    parts = np.zeros(groups)
+    parts[:near] = given_k @ slope / np.maximum(given_k.sum(axis=1), 1e-300)
+    linear, independent, kurtosis = _between(table, parts, weights)
+    deviating, expected, _ = _between(table, np.diff(influences), weights)
+    effect = max(deviating / expected, 1.0) if expected > 0 else 1.0
+    between = (1 - share_read) * linear
+    nonlinear = effect * max(float(keys @ variance) - (1 - share_read) * independent, 0.0)
+    sampled, assumed = model.variances()
+    total = nonlinear + between + assumed
+    freedom = 2 / (2 / max(groups - 1, 1) + max(kurtosis, USUAL_KURTOSIS) / groups)
+    freedom = min(freedom * (total / between) ** 2, _MOST_FREEDOM) if between > 0 else _MOST_FREEDOM
+    # The model's own share is left to its likelihood; what then remains may have to come off the linear part.
+    other = nonlinear - effect * sampled
+    return Errors(max(between + min(other, 0.0), 0.0), max(other, 0.0), effect, freedom)
 
-    It assumes that all keys are alike; when they are not it is too low in expectation.
 
-    >>> lower_estimate([0, 0, 8], 0.5), round(lower_estimate([10, 5, 0], 0.5))
-    (8.0, 19)
-    """
-    counts = np.asarray(frequencies, dtype=float)
-    groups, once, seen = len(counts), float(counts[0]), float(counts.sum())
-    if once == 0 or share_read >= 1:
-        return seen
-    twice = max(float(counts[1]) if groups > 1 else 0.0, _FEWEST_PAIRS)
-    return seen + once**2 / (2 * twice * groups / max(groups - 1, 1) + once * share_read / (1 - share_read))
-
-
-def _estimates(counts: Floats, without: Floats, population: float) -> tuple[float, Floats]:
-    """The number of keys from all groups, and from all but one for each row of `without`."""
-    groups, seen = len(counts), without.sum(axis=1)
-    if counts[0] == 0 or population <= groups:
-        return float(counts.sum()), seen
-    place = most_likely(counts, groups, min(NEAR, groups))
-    estimate = float(counts.sum() + _unseen(counts[:1], place[None], groups, population)[0])
-    if groups < 3:
-        return estimate, seen
-    places = place + newton_steps(without[:, :NEAR], groups - 1, place)
-    return estimate, seen + _unseen(without[:, 0], places, groups - 1, population)
-
-
-def _unseen(once: Floats, places: Floats, groups: int, population: float) -> Floats:
-    """Keys in none of the groups read but in some other, for each number of keys seen once and place of the parameters."""
-    alpha, beta = np.exp(places[:, 0]) - 1, np.exp(places[:, 1])
-    # At alpha = 0 the quotient has a limit, but its parts have not; close to it they are as good as their expansion.
-    alpha = np.where(np.abs(alpha) < 1e-4, 1e-4, alpha)
-    small = alpha * (digamma(beta + groups) - digamma(beta + population))
-    exact = (
-        gammaln(beta + population) + gammaln(alpha + beta + groups) - gammaln(alpha + beta + population) - gammaln(beta + groups)
-    )
-    share = -np.expm1(np.where(np.abs(alpha) <= 1e-4, small, exact))
-    return np.asarray(once * (beta + groups - 1) / (groups * alpha) * share, dtype=float)
+def _between(table: Floats, parts: Floats, weights: Floats) -> tuple[float, float, float]:
+    """Of the sum of `parts[k - 1]` over a group's keys: its variance between groups, that for independent keys, its kurtosis."""
+    groups = len(table)
+    sums = table @ parts
+    deviations = sums - weights * sums.sum()
+    square = float((deviations**2).sum())
+    kurtosis = groups * float((deviations**4).sum()) / square**2 - 3 if square > 0 else 0.0
+    return groups / max(groups - 1, 1) * square, float(table.sum(axis=0) @ parts**2), kurtosis

@@ -87,7 +87,7 @@ def interval(
     array([0.])
     """
     cells = _Cells.of(theta, replicates, share_read, group_rows, units)
-    return _at_level(_failure(confidence), cells, seen_in)
+    return _at_level(failure_at(confidence), cells, seen_in)
 
 
 def anytime(
@@ -106,16 +106,19 @@ def anytime(
     Look k = 1, 2, ... may fail with probability (1 - confidence) / (k (k + 1)). These add up to 1 - confidence, so a user may
     stop at any look for any reason, such as a narrow interval.
     """
-    if look < 1:
-        raise SchemaError(f"looks are counted from 1, not {look}")
     cells = _Cells.of(theta, replicates, share_read, group_rows, units)
-    return _at_level(_failure(confidence) / (look * (look + 1)), cells, seen_in)
+    return _at_level(failure_at(confidence, look), cells, seen_in)
 
 
-def _failure(confidence: float) -> float:
+def failure_at(confidence: float, look: int | None = None) -> float:
+    """With which probability an interval may fail: a single one, or that of look k = 1, 2, ..."""
     if not 0 < confidence < 1:
         raise SchemaError(f"confidence must lie between 0 and 1, not {confidence}; 0.95 is usual")
-    return 1 - confidence
+    if look is None:
+        return 1 - confidence
+    if look < 1:
+        raise SchemaError(f"looks are counted from 1, not {look}")
+    return (1 - confidence) / (look * (look + 1))
 
 
 @dataclass(frozen=True, slots=True)
