@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.coverage import main
+from benchmarks.coverage import main, summarize
 
-SUMMARY = {"lowest", "highest", "anytime_lowest", "hard_failures", "withheld_fraction", "width_ratio"}
+SUMMARY = {"lowest", "highest", "always_right", "anytime_lowest", "hard_failures", "withheld_fraction", "width_ratio"}
 
 
 @pytest.mark.slow
@@ -31,3 +31,10 @@ def test_wrong_options_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit):
             main(arguments)
     assert "no such data" in capsys.readouterr().err
+
+
+def test_rows_that_are_always_right_do_not_count_as_covered_too_often() -> None:
+    """They still count when they are covered too rarely."""
+    usual = {"cover": 0.96, "withheld": 0.0, "width": 1.1, "right": 0.0}
+    summary = summarize([usual, usual | {"cover": 0.999, "right": 0.97}, usual | {"cover": 0.93, "right": 0.96}], [], 0)
+    assert (summary["lowest"], summary["highest"], summary["always_right"]) == (0.93, 0.96, 2)
