@@ -102,7 +102,7 @@ def test_groups_of_unlike_size_are_told_from_keys_that_come_together() -> None:
     seen = np.repeat(np.eye(16, dtype=bool), 20 * rows, axis=1)
     wide, narrow = distinct(incidence_of(seen), 0.3), distinct(incidence_of(seen), 0.3, rows)
     assert wide.estimate == narrow.estimate
-    assert narrow.errors.linear < wide.errors.linear / 10
+    assert narrow.errors.variance < wide.errors.variance / 10
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])

@@ -27,22 +27,19 @@ from nearly.errors import SchemaError
 from nearly.estimate.intervals import FEWEST_UNITS, USUAL_KURTOSIS, Interval, failure_at
 from nearly.estimate.unseen import Floats, Unseen
 
-_MOST_FREEDOM = 1e9
-
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """The error of D: variance linear in the groups, remaining variance without that of the model, design effect, freedom."""
+    """The error of D: its variance without that of the model, the design effect on the latter, degrees of freedom of both."""
 
-    linear: float
-    other: float
+    variance: float
     design_effect: float
     freedom: float
 
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """The estimated number of keys, how many were seen in how many groups, the model of the others (None: there are none)."""
+    """The estimated number of keys, those seen, the number of groups, and the model of unseen keys (None: there are none)."""
 
     estimate: float
     seen: float
@@ -59,12 +56,12 @@ class Distinct:
             low, high, error = np.nan, np.nan, np.nan
         else:
             errors, quantile = self.errors, float(stdtrit(self.errors.freedom, 1 - failure / 2))
-            rest = quantile**2 * (errors.linear + errors.other)
+            rest = quantile**2 * errors.variance
             ends = (self.model.end(quantile * errors.design_effect**0.5, sign) - self.model.estimate for sign in (-1, 1))
             below, above = (float(np.sqrt(distance**2 + rest)) for distance in ends)
             low, high = np.floor(max(self.estimate - below, self.seen)), np.ceil(self.estimate + above)
             sampled, assumed = self.model.variances()
-            error = float(np.sqrt(errors.design_effect * sampled + assumed + errors.linear + errors.other))
+            error = float(np.sqrt(errors.design_effect * sampled + assumed + errors.variance))
         return Interval(np.array([low]), np.array([high]), np.array([error]))
 
 
@@ -89,7 +86,7 @@ def distinct(incidence: ArrayLike, share_read: float, group_rows: ArrayLike | No
     counts = table.sum(axis=0) / np.arange(1, groups + 1)
     seen = float(np.round(counts.sum()))
     if counts[0] == 0 or share_read == 1:
-        return Distinct(seen, seen, groups, None, Errors(0.0, 0.0, 1.0, _MOST_FREEDOM))
+        return Distinct(seen, seen, groups, None, Errors(0.0, 1.0, 1.0))
     model = Unseen.of(counts, groups / share_read)
     errors = _errors(model, table, share_read, rows / rows.sum())
     return Distinct(seen + model.estimate, seen, groups, model, errors)
@@ -98,34 +95,39 @@ def distinct(incidence: ArrayLike, share_read: float, group_rows: ArrayLike | No
 def _errors(model: Unseen, table: Floats, share_read: float, weights: Floats) -> Errors:
     """The variances of D; see above."""
     groups, near = len(table), len(model.spectrum.counts)
-    k = np.arange(groups + 1.0)
-    influences = np.where(k > 0, 1.0, 0.0)
+    influences = np.where(np.arange(groups + 1) > 0, 1.0, 0.0)
     influences[1 : near + 1] += model.influences()
+    variance, slopes = _independent(model, influences)
+    linear, expected_linear, kurtosis = _between(table, slopes, weights)
+    deviating, expected, _ = _between(table, np.diff(influences), weights)
+    effect = max(deviating / expected, 1.0) if expected > 0 else 1.0
+    between = (1 - share_read) * linear
+    nonlinear = effect * max(variance - (1 - share_read) * expected_linear, 0.0)
+    sampled, assumed = model.variances()
+    freedom = 2 / (2 / max(groups - 1, 1) + max(kurtosis, USUAL_KURTOSIS) / groups)
+    # Satterthwaite: what is computed is certain. But the design effect is measured between the groups, whether it turns out or not.
+    if between > 0:
+        freedom *= ((nonlinear + between + assumed) / between) ** 2
+    freedom = min(freedom, max(groups - 1.0, 1.0))
+    return Errors(between + max(nonlinear - effect * sampled, 0.0), effect, freedom)
+
+
+def _independent(model: Unseen, influences: Floats) -> tuple[float, Floats]:
+    """The variance of D if keys were independent, and how the influence of keys seen in k = 1 .. m groups rises with k."""
+    k, near = np.arange(len(influences), dtype=float), len(model.spectrum.counts)
     chances, keys = model.spectrum.chances, model.keys / model.state.chances.sum() * model.state.density
     mean, mean_k = influences @ chances, k @ chances
     variance = np.maximum(influences**2 @ chances - mean**2, 0)
     variance_k = np.maximum(k**2 @ chances - mean_k**2, 0)
     covariance = (influences * k) @ chances - mean * mean_k
     slope = np.where(variance_k > 1e-9, covariance / np.maximum(variance_k, 1e-9), 0)
-    given_k = chances[1 : near + 1] * keys
-    parts = np.zeros(groups)
-    parts[:near] = given_k @ slope / np.maximum(given_k.sum(axis=1), 1e-300)
-    linear, independent, kurtosis = _between(table, parts, weights)
-    deviating, expected, _ = _between(table, np.diff(influences), weights)
-    effect = max(deviating / expected, 1.0) if expected > 0 else 1.0
-    between = (1 - share_read) * linear
-    nonlinear = effect * max(float(keys @ variance) - (1 - share_read) * independent, 0.0)
-    sampled, assumed = model.variances()
-    total = nonlinear + between + assumed
-    freedom = 2 / (2 / max(groups - 1, 1) + max(kurtosis, USUAL_KURTOSIS) / groups)
-    freedom = min(freedom * (total / between) ** 2, _MOST_FREEDOM) if between > 0 else _MOST_FREEDOM
-    # The model's own share is left to its likelihood; what then remains may have to come off the linear part.
-    other = nonlinear - effect * sampled
-    return Errors(max(between + min(other, 0.0), 0.0), max(other, 0.0), effect, freedom)
+    slopes, seen = np.zeros(len(k) - 1), chances[1 : near + 1] * keys
+    slopes[:near] = seen @ slope / np.maximum(seen.sum(axis=1), 1e-300)
+    return float(keys @ variance), slopes
 
 
 def _between(table: Floats, parts: Floats, weights: Floats) -> tuple[float, float, float]:
-    """Of the sum of `parts[k - 1]` over a group's keys: its variance between groups, that for independent keys, its kurtosis."""
+    """Of the sum of `parts[k - 1]` over a group's keys: variance between groups, that of independent keys, kurtosis."""
     groups = len(table)
     sums = table @ parts
     deviations = sums - weights * sums.sum()
