@@ -103,13 +103,12 @@ def _errors(model: Unseen, table: Floats, share_read: float, weights: Floats) ->
     effect = max(deviating / expected, 1.0) if expected > 0 else 1.0
     between = (1 - share_read) * linear
     nonlinear = effect * max(variance - (1 - share_read) * expected_linear, 0.0)
-    sampled, assumed = model.variances()
+    rest = between + max(nonlinear - effect * model.variances()[0], 0.0)
     freedom = 2 / (2 / max(groups - 1, 1) + max(kurtosis, USUAL_KURTOSIS) / groups)
     # Satterthwaite: what is computed is certain. But the design effect is measured between the groups, whether it turns out or not.
     if between > 0:
-        freedom *= ((nonlinear + between + assumed) / between) ** 2
-    freedom = min(freedom, max(groups - 1.0, 1.0))
-    return Errors(between + max(nonlinear - effect * sampled, 0.0), effect, freedom)
+        freedom *= (rest / between) ** 2
+    return Errors(rest, effect, min(freedom, max(groups - 1.0, 1.0)))
 
 
 def _independent(model: Unseen, influences: Floats) -> tuple[float, Floats]:
