@@ -271,7 +271,7 @@ def test_a_query_with_too_much_to_merge_ends_with_an_exact_run(db: nearly.Sessio
 QUANTILES = [
     "select median(x) as m from events",
     "select median(x) as m, percentile(x, 0.9) as p, count(*) as n, sum(price) as s from events where grp < 3",
-    "select grp, percentile(x, 0.25) as q, avg(x) as a, min(x) as least from events group by grp order by grp",
+    "select grp, percentile(x, 0.25) as q, avg(x) as a, count(*) as c from events group by grp order by grp",
     "select grp, median(x) filter (where name <> 'größe 1') as m from events group by grp order by grp",
     "select median(x) as m, median(price) as other from events",
     "select median(x) as m, count(*) as n from events where x < -1000",
@@ -302,3 +302,35 @@ def test_intervals_of_thinned_quantiles_cover(db: nearly.Session) -> None:
     covered = sum(answer.low["m"][0].as_py() <= true <= answer.high["m"][0].as_py() for answer in firsts)
     assert covered >= 34
     assert statistics.median(answer.error for answer in firsts) < 0.3
+
+
+DISTINCT = [
+    "select count(distinct rare) as n from events",
+    "select count(distinct rare) as n, sum(price) as s from events where x > 20",
+    "select count(*) as n from (select rare, name from events group by rare, name)",
+    "select count(distinct cast(x as int)) as n from events",
+]
+
+
+@pytest.mark.parametrize("text", DISTINCT)
+def test_intervals_of_distinct_counts_cover_and_are_narrow(db: nearly.Session, text: str) -> None:
+    true = db.sql(text).exact().table["n"][0].as_py()
+    firsts = [early(run(db, text, seed=seed, sizes=(10, 64)))[0] for seed in range(12)]
+    covered = sum(answer.low["n"][0].as_py() <= true <= answer.high["n"][0].as_py() for answer in firsts)
+    assert covered >= 10
+    widths = [(answer.high["n"][0].as_py() - answer.low["n"][0].as_py()) / true for answer in firsts]
+    assert statistics.median(widths) < 0.4
+
+
+def test_a_distinct_count_of_nothing_read_has_no_interval(db: nearly.Session) -> None:
+    answer = early(run(db, "select count(distinct rare) as n from events where id > 131100", sizes=(3, 64)))[0]
+    assert answer.table["n"][0].as_py() == 0
+    assert answer.low["n"][0].as_py() is None
+    assert answer.error == float("inf")
+
+
+def test_grouped_distinct_counts_still_come(db: nearly.Session) -> None:
+    text = "select grp, count(distinct rare) as n from events group by grp order by grp"
+    answers = list(run(db, text).answers())
+    assert len(answers) > 1
+    assert answers[-1].table == db.sql(text).exact().table

@@ -54,6 +54,12 @@ class Sides:
             low[place] = high[place] = nothing
         return replace(self, low=tuple(low), high=tuple(high), error=float("inf"), lasting_error=float("inf"))
 
+    def valued(self, place: int, theta: Floats) -> Sides:
+        """One column with other estimates."""
+        value = list(self.value)
+        value[place] = _typed(pa.chunked_array([pa.array(theta)]), value[place].type)
+        return replace(self, value=tuple(value))
+
     def closed(self, place: int, theta: Floats, fixed: Interval, lasting: Interval) -> Sides:
         """One column with bounds."""
         type_ = self.value[place].type

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nearly.answer import Answer
 from nearly.engine.state import State
 from nearly.errors import Unsupported
+from nearly.estimate.distinct import distinct
 from nearly.estimate.incidence import fit
 from nearly.estimate.intervals import anytime, interval
 from nearly.plan.expressions import Column, same
@@ -22,6 +23,7 @@ from nearly.progressive.cells import Sides, assemble
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.reading import Reading
 from nearly.rewrite.cut import Cut
+from nearly.rewrite.distinct_counts import distinct_counts, keys_by_unit
 from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
 from nearly.rewrite.weighted import Growths, Weighted
 
@@ -81,8 +83,8 @@ class Evaluation:
         self, point: Weighted, found: pa.Table, evolving: list[int], growths: Growths, reading: Reading, look: int, sides: Sides
     ) -> Sides:
         """The sides with intervals for the numbers among the evolving columns; what cannot be bounded is open."""
-        numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type)]
-        open_ = sides.opened(evolving)
+        open_, counts = self._with_distinct_counts(sides.opened(evolving), reading, look)
+        numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type) and place not in counts]
         copies = self._replicates(point, found, numbers, growths, reading) if numbers else None
         if copies is None:
             return open_
@@ -97,6 +99,22 @@ class Evaluation:
             lasting = anytime(theta, values, reading.share, self.confidence, look=look, **arguments)
             open_ = open_.closed(column, theta, fixed, lasting)
         return open_
+
+    def _with_distinct_counts(self, sides: Sides, reading: Reading, look: int) -> tuple[Sides, set[int]]:
+        """Counts of keys with the estimates and bounds that are made for them; and their places."""
+        if reading.share >= 1:
+            return sides, set()
+        keyed = keyed_aggregates(self.cut.tail, self.cut.stages)
+        names = {column.name: place for place, column in enumerate(self.cut.tail.columns)}
+        found = {names[name]: counted for name, counted in distinct_counts(self.cut.tail).items() if counted.aggregate in keyed}
+        for place, counted in found.items():
+            table = self.state.run(keys_by_unit(counted, self.cut.stages))
+            keys = distinct(reading.incidence(table), reading.share, reading.group_rows)
+            if not keys.seen:
+                continue  # nothing read says how many there may be
+            fixed, lasting = keys.interval(self.confidence), keys.interval(self.confidence, look=look)
+            sides = sides.valued(place, np.array([keys.estimate])).closed(place, np.array([keys.estimate]), fixed, lasting)
+        return sides, set(found)
 
     def _replicates(
         self, point: Weighted, found: pa.Table, numbers: list[int], growths: Growths, reading: Reading

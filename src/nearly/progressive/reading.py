@@ -55,6 +55,14 @@ class Reading:
     def _numbers(self) -> list[int]:
         return sorted({self.plan.group(position) for position in self.positions if self._rows(position)})
 
+    def incidence(self, found: pa.Table) -> NDArray[np.float64]:
+        """From rows (unit_group, seen_in, keys): group x k, how many keys of the group were seen in k groups, from k = 1 on."""
+        places = {number: place for place, number in enumerate(self._numbers())}
+        table = np.zeros((len(places), len(places)))
+        for row in found.to_pylist():
+            table[places[row["unit_group"]], row["seen_in"] - 1] += row["keys"]
+        return table
+
     def weights(self) -> pa.Table:
         """Replicate r leaves out the r-th group read: (replicate, unit_group, unit_weight), zero weights left out."""
         numbers, rows = self._numbers(), self.group_rows

@@ -58,14 +58,20 @@ def keyed_aggregates(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Aggregat
 
 
 def incidence(plan: Aggregate, stages: tuple[Gathered, ...]) -> Plan:
-    """How many keys of an aggregate were seen in how many unit groups: columns `seen` and `keys`."""
-    rows = _Weigher({stage.name: stage for stage in stages}, {}, 1.0).visit(plan.child)
-    if rows.unit is None:
-        raise Unsupported("rows without a unit have no incidence")
-    keys = tuple(replace(key, expression=relaxed(key.expression, rows.doubles)) for key in plan.keys)
+    """How many keys of an aggregate were seen in how many unit groups: columns `seen_in` and `keys`."""
+    rows, keys = rows_with_units(plan, stages)
+    assert rows.unit is not None  # noqa: S101  rows_with_units refuses others
     seen = Output("seen", AggregateCall(LONG, "groups_seen", (rows.unit,)))
     counted = Aggregate(rows.plan, keys, (seen,))
     return Aggregate(counted, (Output("seen_in", seen.column),), (Output("keys", AggregateCall(LONG, "count", ())),))
+
+
+def rows_with_units(plan: Aggregate, stages: tuple[Gathered, ...]) -> tuple[Weighted, tuple[Output, ...]]:
+    """The rows that an aggregate groups, which know their unit, and its keys over them."""
+    rows = _Weigher({stage.name: stage for stage in stages}, {}, 1.0).visit(plan.child)
+    if rows.unit is None:
+        raise Unsupported("rows without a unit have no incidence")
+    return rows, tuple(replace(key, expression=relaxed(key.expression, rows.doubles)) for key in plan.keys)
 
 
 def _over_units(plan: Plan, streamed: set[str]) -> bool:

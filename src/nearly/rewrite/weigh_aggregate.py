@@ -28,7 +28,7 @@ class Aggregation:
     growth: Growth | None
 
     def weighted(self) -> Weighted:
-        if self.rows.weight is None and self.rows.replicate is None and not self.rows.evolving:
+        if self.rows.weight is None and self.rows.replicate is None and self.rows.seen is None and not self.rows.evolving:
             return Weighted(self.plan if self.plan.child == self.rows.plan else replace(self.plan, child=self.rows.plan))
         calls: list[Output] = []
         results = [Output(o.name, self._estimate(o.expression, calls)) for o in self.plan.aggregates]

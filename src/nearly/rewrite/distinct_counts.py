@@ -1,0 +1,72 @@
+"""Columns of an answer that count the keys of an aggregate: `count(distinct x)`, or a count of all rows of a grouping."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nearly.plan.expressions import AggregateCall, Call, Column, WindowCall
+from nearly.plan.nodes import Aggregate, Filter, Limit, Output, Plan, Project, Sort, Window
+from nearly.plan.types import BOOLEAN, LONG
+from nearly.rewrite.cut import Gathered
+from nearly.rewrite.weigh import rows_with_units
+
+
+@dataclass(frozen=True, slots=True)
+class CountedKeys:
+    """The keys of an aggregate are counted; `present` names those of its keys that must not be null for that."""
+
+    aggregate: Aggregate
+    present: tuple[str, ...] = ()
+
+
+def distinct_counts(plan: Plan) -> dict[str, CountedKeys]:
+    """The columns of a plan, by name, that count the keys of an aggregate below, with nothing in between that drops any."""
+    match plan:
+        case Sort() | Limit():
+            return distinct_counts(plan.child)
+        case Project():
+            below = distinct_counts(plan.child)
+            return {
+                output.name: below[output.expression.name]
+                for output in plan.outputs
+                if isinstance(output.expression, Column) and output.expression.name in below
+            }
+        case Aggregate(keys=(), sets=None):
+            return _counts(plan)
+    return {}
+
+
+def _counts(plan: Aggregate) -> dict[str, CountedKeys]:
+    child, names = plan.child, {column.name: column.name for column in plan.child.columns}
+    while isinstance(child, Project):
+        passed = {o.name: o.expression.name for o in child.outputs if isinstance(o.expression, Column)}
+        names = {name: passed[below] for name, below in names.items() if below in passed}
+        child = child.child
+    if not isinstance(child, Aggregate) or not child.keys or child.sets is not None:
+        return {}
+    keys = {key.name for key in child.keys}
+    found = {}
+    for output in plan.aggregates:
+        call = output.expression
+        if not isinstance(call, AggregateCall) or call.function != "count" or call.distinct or call.where is not None:
+            continue
+        columns = [names.get(each.name) if isinstance(each, Column) else None for each in call.arguments]
+        present = tuple(name for name in columns if name in keys)
+        if len(present) == len(columns):
+            found[output.name] = CountedKeys(child, present)
+    return found
+
+
+def keys_by_unit(counted: CountedKeys, stages: tuple[Gathered, ...]) -> Plan:
+    """How many keys of each unit group were seen in how many of them: columns `unit_group`, `seen_in` and `keys`."""
+    rows, keys = rows_with_units(counted.aggregate, stages)
+    assert rows.unit is not None  # noqa: S101  rows_with_units refuses others
+    unit = Output("unit_group", rows.unit)
+    pairs: Plan = Aggregate(rows.plan, (*keys, unit), ())
+    for name in counted.present:
+        key = next(each.column for each in keys if each.name == name)
+        pairs = Filter(pairs, Call(BOOLEAN, "isnotnull", (key,)))
+    count = AggregateCall(LONG, "count", ())
+    seen = Output("seen_in", WindowCall(LONG, count, tuple(key.column for key in keys), ()))
+    passed = (replace(unit, expression=unit.column), replace(seen, expression=seen.column))
+    return Aggregate(Window(pairs, (seen,)), passed, (Output("keys", count),))
