@@ -93,7 +93,10 @@ def texts(options: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def measure(name: str, text: str, db: nearly.Session, others: dict[str, Engine], repeat: int) -> Record:
-    """All engines on one query, in turn. The first run of each but Spark warms up; of nearly's its first answer is noted as cold."""
+    """All engines on one query, in turn. The first run of each but Spark warms up; nearly's first answer in it is the cold one.
+
+    What nearly keeps in memory after that run is loaded before the others begin.
+    """
     seconds: dict[str, list[float]] = {}
     tables: dict[str, pa.Table] = {}
     problems = []
@@ -110,6 +113,7 @@ def measure(name: str, text: str, db: nearly.Session, others: dict[str, Engine],
             if turn or engine == "spark":
                 seconds.setdefault(engine, []).append(time.perf_counter() - began)
     cold = timeline(db, text)[0].seconds
+    db._engine.native.samples.settle()
     runs = [timeline(db, text) for _ in range(repeat)]
     with PeakMemory() as peak:
         final = timeline(db, text)[-1].answer

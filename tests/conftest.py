@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+"""The tests start many JVMs that run for seconds: code compiled quickly serves them better than code compiled well."""
 
 
 @pytest.fixture(scope="session")

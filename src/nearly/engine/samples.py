@@ -7,6 +7,7 @@ units. So what queries read first more than once stays in memory, as long as the
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,10 @@ import duckdb
 
 from nearly.engine.worker import Native
 from nearly.rewrite.cut import UNIT
+
+PAUSE_SECONDS = 0.05
+LONGEST_WAIT = 10.0
+"""Seconds after which rows are loaded although other queries are running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +60,17 @@ class Samples:
         with self.engine.holding({name for name, _ in found.values()}) as held:
             yield {piece: _select(name, columns) for piece, (name, columns) in found.items() if name in held}
 
-    def keep(self, pieces: Sequence[FirstPiece], statics: Sequence[tuple[str, str]]) -> None:
-        """Soon have in memory what a query read first, and its static tables, if a query began with these rows before."""
+    def keep(self, pieces: Sequence[FirstPiece], statics: Sequence[tuple[str, str]], busy: Callable[[], bool] = bool) -> None:
+        """Soon have in memory what a query read first, and its static tables, if a query began with these rows before.
+
+        While the machine is `busy` with other queries, that waits for a while.
+        """
         for rows in {piece.rows for piece in pieces}:
             self._asked[rows] += 1
         again = [piece for piece in pieces if self._asked[piece.rows] > 1]
         if again and not (all(map(self._has, again)) and all(self.engine.has(name) for name, _ in statics)):
             with suppress(RuntimeError):  # closed meanwhile
-                self._loader.submit(self._load, again, statics)
+                self._loader.submit(self._load, again, statics, busy)
 
     def settle(self) -> None:
         """Wait until everything that is to be kept is in memory."""
@@ -75,8 +83,12 @@ class Samples:
         kept = self._kept.get(piece.rows)
         return kept is not None and set(piece.columns) <= set(kept.columns) and self.engine.has(kept.name)
 
-    def _load(self, pieces: Sequence[FirstPiece], statics: Sequence[tuple[str, str]]) -> None:
+    def _load(self, pieces: Sequence[FirstPiece], statics: Sequence[tuple[str, str]], busy: Callable[[], bool]) -> None:
         """A file that is gone by now is the next query's trouble, not this one's."""
+        waiting = time.monotonic()
+        time.sleep(PAUSE_SECONDS)
+        while busy() and time.monotonic() - waiting < LONGEST_WAIT:
+            time.sleep(PAUSE_SECONDS)
         with suppress(duckdb.Error):
             self.engine.load(statics)
             for piece in pieces:

@@ -125,7 +125,7 @@ class StreamJob:
         with _running_lock:
             _running.discard(self)
         if self.sites.executors == 1 and self._positions[0]:
-            self.kernel.samples.keep(self._first, self.fragments[0].statics)
+            self.kernel.samples.keep(self._first, self.fragments[0].statics, lambda: bool(_running))
 
     def _take_turns(self) -> None:
         """With more queries than task slots, a job that had its turn goes to the end of Spark's queue."""
