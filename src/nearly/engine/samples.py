@@ -19,6 +19,9 @@ import duckdb
 from nearly.engine.worker import Native
 from nearly.rewrite.cut import UNIT
 
+REMEMBERED = 1_000
+"""So many beginnings of queries are remembered; a program that takes another seed each time has no use for more."""
+
 PAUSE_SECONDS = 0.05
 LONGEST_WAIT = 10.0
 """Seconds after which rows are loaded although other queries are running."""
@@ -65,6 +68,8 @@ class Samples:
 
         While the machine is `busy` with other queries, that waits for a while.
         """
+        if len(self._asked) > REMEMBERED:
+            self._asked.clear()
         for rows in {piece.rows for piece in pieces}:
             self._asked[rows] += 1
         again = [piece for piece in pieces if self._asked[piece.rows] > 1]
