@@ -64,6 +64,7 @@ class StreamJob:
         self._tag = f"nearly-{log.path.name}"
         self._started = 0.0
         self._go = threading.Event()
+        self._kept = False
 
     def _exact(self, pace: Pace, plan: Plan, text: str) -> Exact | None:
         """The query as a whole, when a task is to run it right after the first batch; several sites share the work by units."""
@@ -124,7 +125,8 @@ class StreamJob:
         self._threads = []
         with _running_lock:
             _running.discard(self)
-        if self.sites.executors == 1 and self._positions[0]:
+        if self.sites.executors == 1 and self._positions[0] and not self._kept:
+            self._kept = True  # a job may end several times: when it is paused, and when the run is over
             self.kernel.samples.keep(self._first, self.fragments[0].statics, lambda: bool(_running))
 
     def _take_turns(self) -> None:
