@@ -32,7 +32,7 @@ LARGE_UNITS = 32
 SMALL_UNITS = 16
 """So many units are single blocks, read first; and so many have each size between them and the large ones."""
 
-LARGEST_STEP = 4
+LARGEST_STEP = 3
 """By about this factor, at most, units of one size are larger than those of the size before."""
 
 GROUPS = 32

@@ -152,9 +152,9 @@ class _Cells:
         return np.isfinite(self.replicates) & np.isfinite(self.theta)
 
     def deviations(self) -> Floats:
-        """w_r (p_r - theta) = (1 - w_r) (theta - theta_r)."""
+        """w_r (p_r - theta) / sqrt(1 - w_r) = sqrt(1 - w_r) (theta - theta_r)."""
         with np.errstate(invalid="ignore"):
-            return np.asarray((1 - self.weights) * (self.theta - self.replicates), dtype=float)
+            return np.asarray(np.sqrt(1 - self.weights) * (self.theta - self.replicates), dtype=float)
 
 
 def _weights(group_rows: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
@@ -212,7 +212,8 @@ def _moments(cells: _Cells) -> _Moments:
         shown = np.where(square > 0, cube / square**1.5, 0.0) * count**2 / ((count - 1) * (count - 2))
         kurtosis = np.where(square > 0, cells.groups * fourth / square**2 - 3, 0.0)
     informative = (np.abs(deviations) > 1e-12 * np.sqrt(square)).sum(axis=0)
-    error = np.sqrt((1 - cells.share) * square * count / (count - 1))
+    unbiased = (count / (count - 1)) / (cells.groups / max(cells.groups - 1, 1))
+    error = np.sqrt((1 - cells.share) * square * unbiased)
     return _Moments(error, HIDDEN_SKEWNESS * shown, _degrees_of_freedom(cells, kurtosis, informative))
 
 
