@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nearly.answer import Answer
 from nearly.engine.state import State
+from nearly.engine.units import GROUPS
 from nearly.errors import Unsupported
 from nearly.estimate.distinct import distinct
 from nearly.estimate.incidence import fit
@@ -27,8 +28,10 @@ from nearly.rewrite.distinct_counts import distinct_counts, keys_by_unit
 from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
 from nearly.rewrite.weighted import Growths, Weighted
 
-REPLICATED_ROWS = 1_000_000
+REPLICATED_ROWS = 2_000_000
 """Replicates are evaluated when the state has at most so many rows, counted once per replicate."""
+FEWER_GROUPS = (GROUPS, GROUPS // 2, GROUPS // 4)
+"""Of a larger state there are fewer replicates, which make longer intervals, but better ones than none."""
 
 Floats = NDArray[np.float64]
 
@@ -85,13 +88,17 @@ class Evaluation:
         """The sides with intervals for the numbers among the evolving columns; what cannot be bounded is open."""
         open_, counts = self._with_distinct_counts(sides.opened(evolving), reading, look)
         numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type) and place not in counts]
-        copies = self._replicates(point, found, numbers, growths, reading) if numbers else None
+        groups = next((each for each in FEWER_GROUPS if self.state.rows * (min(reading.groups, each) + 1) <= REPLICATED_ROWS), None)
+        if not numbers or groups is None:
+            return open_
+        replicated = reading.in_groups(groups)
+        copies = self._replicates(point, found, numbers, growths, replicated)
         if copies is None:
             return open_
         seen = None if point.seen is None else found[point.seen.name].to_numpy(zero_copy_only=False)
         for place, column in enumerate(numbers):
             theta = _floats(found.column(column))
-            arguments: dict[str, Any] = {"units": reading.units, "group_rows": reading.group_rows}
+            arguments: dict[str, Any] = {"units": reading.units, "group_rows": replicated.group_rows}
             if seen is not None:
                 arguments["seen_in"] = np.nan_to_num(np.asarray(seen, dtype=float), nan=float(reading.groups))
             values = _supported(theta, copies[:, :, place])
@@ -120,7 +127,7 @@ class Evaluation:
         self, point: Weighted, found: pa.Table, numbers: list[int], growths: Growths, reading: Reading
     ) -> NDArray[np.float64] | None:
         """Replicate x row x number; None when there are none to be had."""
-        if reading.groups < 2 or self.state.rows * (reading.groups + 1) > REPLICATED_ROWS:
+        if reading.groups < 2:
             return None
         try:
             plan = replicate(self.cut.tail, self.cut.stages, growths)
