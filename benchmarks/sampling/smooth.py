@@ -27,11 +27,11 @@ def _sum(sums: Sums, weight: Floats | float) -> Floats:
     return np.where(sums["values"] > 0, weight * sums["y"], np.nan)
 
 
-def _average(sums: Sums, weight: Floats | float) -> Floats:  # noqa: ARG001  averages do not grow
+def _average(sums: Sums, weight: Floats | float) -> Floats:
     return sums["y"] / sums["values"]
 
 
-def _ratio(sums: Sums, weight: Floats | float) -> Floats:  # noqa: ARG001  ratios do not grow
+def _ratio(sums: Sums, weight: Floats | float) -> Floats:
     return sums["y"] / sums["x"]
 
 

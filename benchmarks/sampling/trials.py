@@ -53,9 +53,7 @@ class Replicated:
         seen = None if self.seen_in is None else self.seen_in.ravel()
         first = interval(theta, copies, share, CONFIDENCE, seen_in=seen, units=read.units, group_rows=rows)
         second = anytime(theta, copies, share, CONFIDENCE, look=look, seen_in=seen, units=read.units, group_rows=rows)
-        low, high, lasting_low, lasting_high = (
-            each.reshape(shape) for each in (first.low, first.high, second.low, second.high)
-        )
+        low, high, lasting_low, lasting_high = (each.reshape(shape) for each in (first.low, first.high, second.low, second.high))
         estimate = self.estimate
         if self.whole:
             estimate, low, high = np.rint(estimate), np.floor(low), np.ceil(high)

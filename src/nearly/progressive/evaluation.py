@@ -55,6 +55,7 @@ class Evaluation:
         sides = Sides.of(found, self.query).certain_but(evolving, self.certain.columns(found, reading.positions))
         if evolving and found.num_rows:
             sides = self._bounded(point, found, evolving, growths, reading, look, sides)
+            sides = sides.within_certain([place for place in evolving if is_numeric(self.cut.tail.columns[place].type)])
         facts = stats | {"evolving": tuple(evolving)}
         if unseen is not None:
             facts["unseen_groups"] = unseen
@@ -86,8 +87,12 @@ class Evaluation:
         self, point: Weighted, found: pa.Table, evolving: list[int], growths: Growths, reading: Reading, look: int, sides: Sides
     ) -> Sides:
         """The sides with intervals for the numbers among the evolving columns; what cannot be bounded is open."""
+        numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type)]
+        extremes = [place for place in numbers if self.cut.tail.columns[place].name in point.extremes]
         open_, counts = self._with_distinct_counts(sides.opened(evolving), reading, look)
-        numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type) and place not in counts]
+        for place in extremes:
+            open_ = open_.surely(place, _floats(found.column(place)))
+        numbers = [place for place in numbers if place not in {*counts, *extremes}]
         groups = next((each for each in FEWER_GROUPS if self.state.rows * (min(reading.groups, each) + 1) <= REPLICATED_ROWS), None)
         if not numbers or groups is None:
             return open_
