@@ -88,7 +88,7 @@ class DistinctTags:
                 seen[group, self.tags[block]] = True
             found = distinct(_incidence(seen), float(group_rows.sum() / self.population.rows), group_rows)
             first, second = (found.interval(CONFIDENCE, look=each) for each in (None, look))
-            results.append([np.rint(found.estimate), truth, first.low[0], first.high[0], second.low[0], second.high[0]])
+            results.append([found.estimate, truth, first.low[0], first.high[0], second.low[0], second.high[0]])
         return Trial(*np.array(results).T[..., None])
 
 

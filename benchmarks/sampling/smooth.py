@@ -76,16 +76,19 @@ class Grouped:
     statistic: str
 
     def __call__(self, read: Reading, look: int) -> Trial:
-        trials = [self._replicated(sample.sums, read) for sample in read.samples]
-        stacked = Replicated(*(np.stack([getattr(each, name) for each in trials]) for name in _STACKED), self._whole)
+        each = [self._replicated(sample.sums, read) for sample in read.samples]
+        stacked = Replicated(
+            np.stack([one.estimate for one in each]),
+            np.stack([one.replicates for one in each]),
+            np.stack([one.share for one in each]),
+            np.stack([one.group_rows for one in each]),
+            np.stack([one.seen_in for one in each if one.seen_in is not None]),
+            whole=self.statistic == "count",
+        )
         function = FUNCTIONS[self.statistic]
         with np.errstate(divide="ignore", invalid="ignore"):
-            truth = function({name: each.sum(axis=0) for name, each in self.partials.items()}, 1.0)
+            truth = function({name: partial.sum(axis=0) for name, partial in self.partials.items()}, 1.0)
         return stacked.trial(truth, read, look)
-
-    @property
-    def _whole(self) -> bool:
-        return self.statistic == "count"
 
     def _replicated(self, group_sums: Callable[[Floats], Floats], read: Reading) -> Replicated:
         """One seed: estimates (keys) and replicates (groups x keys)."""
@@ -105,9 +108,6 @@ class Grouped:
             estimate, copies = estimate * growth[seen], copies * growth[seen - has]
         copies = np.where(seen - has > 0, copies, np.nan)
         return Replicated(np.where(seen > 0, estimate, np.nan), copies, np.full(seen.shape, share), group_rows + 0 * has, seen)
-
-
-_STACKED = ("estimate", "replicates", "share", "group_rows", "seen_in")
 
 
 def _growth(seen: Integers, groups: int, share: float) -> Floats:

@@ -54,7 +54,6 @@ class Replicated:
         first = interval(theta, copies, share, CONFIDENCE, seen_in=seen, units=read.units, group_rows=rows)
         second = anytime(theta, copies, share, CONFIDENCE, look=look, seen_in=seen, units=read.units, group_rows=rows)
         low, high, lasting_low, lasting_high = (each.reshape(shape) for each in (first.low, first.high, second.low, second.high))
-        estimate = self.estimate
         if self.whole:
-            estimate, low, high = np.rint(estimate), np.floor(low), np.ceil(high)
-        return Trial(estimate, np.broadcast_to(truth, shape), low, high, lasting_low, lasting_high)
+            low, high = np.floor(low), np.ceil(high)
+        return Trial(self.estimate, np.broadcast_to(truth, shape), low, high, lasting_low, lasting_high)

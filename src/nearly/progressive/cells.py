@@ -59,8 +59,8 @@ class Sides:
         """One column with its certain bounds, as far as they are known, and no others."""
         low, high = list(self.low), list(self.high)
         low[place], high[place] = self.hard_low[place], self.hard_high[place]
-        ends = (np.asarray(side[place].cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float) for side in (low, high))
-        certain = Interval(*ends, np.full(len(theta), np.nan))
+        least, greatest = (side[place].cast(pa.float64()).to_numpy(zero_copy_only=False) for side in (low, high))
+        certain = Interval(np.asarray(least, dtype=float), np.asarray(greatest, dtype=float), np.full(len(theta), np.nan))
         return replace(self.closed(place, theta, certain, certain), low=tuple(low), high=tuple(high))
 
     def within_certain(self, places: list[int]) -> Sides:
