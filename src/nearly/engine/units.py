@@ -154,8 +154,11 @@ def _sizes(spans: Sequence[Span]) -> list[int]:
 
 def _runs(free: tuple[Span, ...], size: int) -> list[Span]:
     """The free blocks in runs of about so many."""
-    cuts = (np.linspace(first, end, max(1, round((end - first) / size)) + 1).round().astype(int) for first, end in free)
-    return [(int(first), int(end)) for each in cuts for first, end in pairwise(each)]
+    found = []
+    for first, end in free:
+        parts = max(1, round((end - first) / size))
+        found += pairwise(first + (end - first) * part // parts for part in range(parts + 1))
+    return found
 
 
 def _without(free: tuple[Span, ...], taken: Span) -> tuple[Span, ...]:
