@@ -14,11 +14,15 @@ final value lies inside the interval without its ends.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,10 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 1 when the product answers differently, a certain bound fails or intervals cover far too rarely."""
     options = parse(arguments)
     found = Measured()
-    for name in options.data:
-        with tempfile.TemporaryDirectory(prefix="nearly-coverage-") as directory:
-            found += measured(name, options, Path(directory))
-        print(f"{name} done", file=sys.stderr, flush=True)
+    for each in _all_measured(options):
+        found += each
     summary = summarize(found.rows, found.stopped, found.verified)
     print_table(COLUMNS, found.rows)
     print()
@@ -78,11 +80,29 @@ class Measured:
         return Measured(self.rows + other.rows, self.stopped + other.stopped, self.verified + other.verified)
 
 
-def measured(name: str, options: argparse.Namespace, directory: Path) -> Measured:
+def _all_measured(options: argparse.Namespace) -> Iterator[Measured]:
+    """The data sets in their order, several at a time."""
+    one = partial(measured, options=options)
+    processes = min(options.processes, len(options.data))
+    if processes == 1:
+        yield from map(one, options.data)
+        return
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(one, options.data)
+
+
+def measured(name: str, options: argparse.Namespace) -> Measured:
     """One data set."""
+    with tempfile.TemporaryDirectory(prefix="nearly-coverage-") as directory:
+        found = _measured(name, options, Path(directory))
+    print(f"{name} done", file=sys.stderr, flush=True)
+    return found
+
+
+def _measured(name: str, options: argparse.Namespace, directory: Path) -> Measured:
     population = POPULATIONS[name](np.random.default_rng(options.data_seed))
     stored = Stored.of(population, directory)
-    orders = [stored.units(seed) for seed in range(options.seeds)]
+    orders = stored.orders(options.seeds)
     positions = tuple(positions_of(order) for order in orders)
     counts = [units_read(orders, share) for share in SHARES]
     readings = [reading(positions, count) for count in counts]
@@ -115,11 +135,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=1000, help="random orders of reading for each data set (default 1000)")
     parser.add_argument("--data", type=_names, default=tuple(POPULATIONS), help="such as ordered,flights (default all)")
     parser.add_argument("--verified", type=int, default=3, help="seeds for which the product itself answers, too (default 3)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="data sets at a time (default as many as cores)")
     parser.add_argument("--data-seed", type=int, default=7, help="seed of the generated data (default 7)")
     parser.add_argument("--json", type=Path, help="write the report to this file")
     options = parser.parse_args(arguments)
-    if options.seeds < 2 or options.verified < 1:
-        parser.error("--seeds must be at least 2, --verified at least 1")
+    if options.seeds < 2 or options.verified < 1 or options.processes < 1:
+        parser.error("--seeds must be at least 2, --verified and --processes at least 1")
     return options
 
 

@@ -42,12 +42,13 @@ class Stored:
         register_parquet(engine.catalog, "t", path, target=BlockTarget(1, 1))
         return cls(engine)
 
-    def units(self, seed: int) -> Units:
-        """The units in which queries read the table, in their order."""
+    def orders(self, seeds: int) -> list[Units]:
+        """For each seed the units in which queries read the table, in their order."""
         cut = Run(self.engine, self.engine.prepare("SELECT sum(y) AS `sum` FROM t", "native"), Request()).cut()
         if cut is None:
             raise EngineError("a sum is not streamed")
-        return units_of(cut, [self.engine.catalog.table(scan.table) for scan in cut.scans], seed)
+        tables = [self.engine.catalog.table(scan.table) for scan in cut.scans]
+        return [units_of(cut, tables, seed) for seed in range(seeds)]
 
     def answers(self, text: str, seed: int, counts: Sequence[int]) -> list[Answer]:
         """The answers of a progressive query after so many units each."""

@@ -1,6 +1,4 @@
-"""A small run of the coverage benchmark: the product answers as is measured, intervals cover, also when one stops early, and certain
-bounds hold.
-"""
+"""A small run of the coverage benchmark: the product answers as measured, intervals cover, and certain bounds hold."""
 
 from __future__ import annotations
 
@@ -13,7 +11,8 @@ from benchmarks.coverage import main, summarize
 from benchmarks.sampling.verified import Verified
 
 SUMMARY = {
-    "lowest", "highest", "on_the_end", "anytime_lowest", "hard_failures", "withheld_fraction", "width_ratio", "compared", "different"
+    "lowest", "highest", "on_the_end", "anytime_lowest", "hard_failures", "withheld_fraction", "width_ratio",
+    "compared", "different",
 }  # fmt: skip
 
 

@@ -67,8 +67,8 @@ def test_a_large_state_has_fewer_replicates(stored: Stored, monkeypatch: pytest.
 
 @pytest.mark.parametrize("groups", [GROUPS, GROUPS // 2, GROUPS // 4])
 def test_law_every_replicate_stands_for_all_rows(stored: Stored, groups: int) -> None:
-    reading = Reading.of(stored.units(0), range(45)).in_groups(groups)
-    unit_rows = Reading.of(stored.units(0), range(45)).group_rows
+    whole = Reading.of(stored.orders(1)[0], range(45))
+    reading, unit_rows = whole.in_groups(groups), whole.group_rows
     weights = reading.weights().to_pylist()
     assert reading.groups == groups
     for replicate in range(groups):

@@ -154,7 +154,7 @@ def _sizes(spans: Sequence[Span]) -> list[int]:
 
 def _runs(free: tuple[Span, ...], size: int) -> list[Span]:
     """The free blocks in runs of about so many."""
-    found = []
+    found: list[Span] = []
     for first, end in free:
         parts = max(1, round((end - first) / size))
         found += pairwise(first + (end - first) * part // parts for part in range(parts + 1))

@@ -10,8 +10,8 @@ w_r = n_r / n the standard error is that of a ratio estimator:
 
     se^2 = (1 - t) * sum_r w_r^2 (p_r - theta)^2 / (1 - w_r),      t = share of rows read.
 
-A large group draws theta to itself; dividing by 1 - w_r makes up for that, exactly where variances fall as rows rise. With groups of
-one size it is the usual G / (G - 1).
+A large group draws theta to itself; dividing by 1 - w_r makes up for that, exactly where variances fall as rows rise. Where all
+groups are of one size it is the usual G / (G - 1).
 
 Assumptions: units are read in random order; the statistic is smooth in the partial sums; enough groups see the cell. Nothing is
 assumed about rows in a unit, which may be all alike. Units may be skewed and heavy-tailed: the interval widens with what the
