@@ -66,7 +66,7 @@ class Engine:
         self.catalog = catalog
         self.functions = Functions()
         self.native = NativeKernel(cluster, catalog, self.schema, NativeReader(), memory_mb, functions=self.functions)
-        self.spark = SparkKernel(cluster, catalog, SparkReader(cluster.spark), self.functions)
+        self.spark = SparkKernel(cluster, catalog, SparkReader(lambda: cluster.spark), self.functions)
 
     def close(self) -> None:
         """Let go of memory and Spark."""
