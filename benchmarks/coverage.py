@@ -1,4 +1,9 @@
-"""How often intervals cover, stopped early or not, and how wide they are: six data sets, ten statistics, many seeds.
+"""How often the intervals of progressive answers cover, stopped early or not, and how wide they are, on six data sets.
+
+Answers are measured for many seeds, in the order in which the product reads: estimates, replicates and intervals of thousands of
+answers are computed at once. For the first seeds of every run (`--verified`) the product itself answers the same queries, from SQL
+text to `Answer`, with Spark's tasks run in this process; every estimate and every end of an interval must be the same. The certain
+bounds are those of the product's answers.
 
 Where values are whole numbers, as medians of such and distinct counts are, the final one is often just an end of the interval. Rows
 that cover in 95 % of the seeds only because their ends belong to them could not have shorter intervals, and may cover much more
@@ -9,26 +14,31 @@ final value lies inside the interval without its ends.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
 import sys
+import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.report import Record, print_summary, print_table, write_json
-from benchmarks.sampling.certain import failures
-from benchmarks.sampling.measures import measures
-from benchmarks.sampling.orders import random_orders, reading
-from benchmarks.sampling.populations import POPULATIONS, Population
+from benchmarks.sampling.answers import Stored
+from benchmarks.sampling.measures import asked
+from benchmarks.sampling.orders import positions_of, reading, units_read
+from benchmarks.sampling.populations import POPULATIONS
 from benchmarks.sampling.trials import CONFIDENCE, Trial
+from benchmarks.sampling.verified import Verified, certain_bounds, verified
 
 SHARES = (0.02, 0.05, 0.1, 0.3, 0.6)
 TARGETS = (0.01, 0.02, 0.05, 0.1)
 """Relative half-widths at which a user would stop."""
-HARD_SEEDS = 4
-"""Certain bounds hold or not whatever the seed, and are slow to compute one by one."""
 LEAST_GIVEN = 0.01
 """A row of which a smaller share of intervals is given says too little about their coverage."""
 LOWEST_COVER, ENOUGH_SEEDS = 0.9, 500
@@ -38,30 +48,81 @@ COLUMNS = ("data", "statistic", "read", "cover", "below", "above", "withheld", "
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; 1 when a certain bound fails or intervals cover far too rarely."""
+    """Run the benchmark; 1 when the product answers differently, a certain bound fails or intervals cover far too rarely."""
     options = parse(arguments)
-    rows: list[Record] = []
-    stopped: list[Record] = []
-    failed = 0
-    for name in options.data:
-        population = POPULATIONS[name](np.random.default_rng(options.data_seed))
-        orders = random_orders(population.units, options.seeds)
-        for statistic, measure in measures(population).items():
-            trials = [measure(reading(orders, share), look) for look, share in enumerate(SHARES, start=1)]
-            rows += [_row(name, statistic, share, trial) for share, trial in zip(SHARES, trials, strict=True)]
-            stopped.append({"data": name, "statistic": statistic, "anytime": _anytime(trials)})
-        failed += _hard_failures(population, min(options.seeds, HARD_SEEDS))
-        print(f"{name} done", file=sys.stderr, flush=True)
-    summary = summarize(rows, stopped, failed)
-    print_table(COLUMNS, rows)
+    found = Measured()
+    for each in _all_measured(options):
+        found += each
+    summary = summarize(found.rows, found.stopped, found.verified)
+    print_table(COLUMNS, found.rows)
     print()
-    print_table(("data", "statistic", "anytime"), stopped)
+    print_table(("data", "statistic", "anytime"), found.stopped)
     print()
     print_summary(summary)
     if options.json:
-        settings: Record = {"benchmark": "coverage", "seeds": options.seeds, "confidence": CONFIDENCE}
-        write_json(options.json, settings, summary, [*rows, *stopped])
-    return 1 if failed or (options.seeds >= ENOUGH_SEEDS and _too_low(summary)) else 0
+        settings: Record = {
+            "benchmark": "coverage", "seeds": options.seeds, "data_seed": options.data_seed, "confidence": CONFIDENCE
+        }  # fmt: skip
+        write_json(options.json, settings, summary, [*found.rows, *found.stopped])
+    wrong = found.verified.different or found.verified.hard_failures
+    return 1 if wrong or (options.seeds >= ENOUGH_SEEDS and _too_low(summary)) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Rows of the table, those of runs that were stopped early, and how the product's own answers compare."""
+
+    rows: tuple[Record, ...] = ()
+    stopped: tuple[Record, ...] = ()
+    verified: Verified = field(default_factory=Verified)
+
+    def __add__(self, other: Measured) -> Measured:
+        return Measured(self.rows + other.rows, self.stopped + other.stopped, self.verified + other.verified)
+
+
+def _all_measured(options: argparse.Namespace) -> Iterator[Measured]:
+    """The data sets in their order, several at a time."""
+    one = partial(measured, options=options)
+    processes = min(options.processes, len(options.data))
+    if processes == 1:
+        yield from map(one, options.data)
+        return
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(one, options.data)
+
+
+def measured(name: str, options: argparse.Namespace) -> Measured:
+    """One data set."""
+    with tempfile.TemporaryDirectory(prefix="nearly-coverage-") as directory:
+        found = _measured(name, options, Path(directory))
+    print(f"{name} done", file=sys.stderr, flush=True)
+    return found
+
+
+def _measured(name: str, options: argparse.Namespace, directory: Path) -> Measured:
+    population = POPULATIONS[name](np.random.default_rng(options.data_seed))
+    stored = Stored.of(population, directory)
+    orders = stored.orders(options.seeds)
+    positions = tuple(positions_of(order) for order in orders)
+    counts = [units_read(orders, share) for share in SHARES]
+    readings = [reading(positions, count) for count in counts]
+    seeds = min(options.verified, options.seeds)
+    found = Measured(verified=certain_bounds(stored, population, counts, seeds))
+    for query in asked(population, positions):
+        trials = {
+            statistic: [measure(read, look) for look, read in enumerate(readings, start=1)]
+            for statistic, measure in query.measures.items()
+        }
+        rows = tuple(
+            _row(name, statistic, share, trial)
+            for statistic, each in trials.items()
+            for share, trial in zip(SHARES, each, strict=True)
+        )
+        stopped: tuple[Record, ...] = tuple(
+            {"data": name, "statistic": statistic, "anytime": _anytime(each)} for statistic, each in trials.items()
+        )
+        found += Measured(rows, stopped, verified(stored, query, trials, counts, seeds))
+    return found
 
 
 def _too_low(summary: Record) -> bool:
@@ -73,11 +134,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run bench coverage", description=__doc__)
     parser.add_argument("--seeds", type=int, default=1000, help="random orders of reading for each data set (default 1000)")
     parser.add_argument("--data", type=_names, default=tuple(POPULATIONS), help="such as ordered,flights (default all)")
+    parser.add_argument("--verified", type=int, default=3, help="seeds for which the product itself answers, too (default 3)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="data sets at a time (default as many as cores)")
     parser.add_argument("--data-seed", type=int, default=7, help="seed of the generated data (default 7)")
     parser.add_argument("--json", type=Path, help="write the report to this file")
     options = parser.parse_args(arguments)
-    if options.seeds < 2:
-        parser.error("--seeds must be at least 2")
+    if options.seeds < 2 or options.verified < 1 or options.processes < 1:
+        parser.error("--seeds must be at least 2, --verified and --processes at least 1")
     return options
 
 
@@ -134,12 +197,7 @@ def _anytime(trials: Sequence[Trial]) -> float:
     return lowest
 
 
-def _hard_failures(population: Population, seeds: int) -> int:
-    orders = random_orders(population.units, seeds)
-    return failures(population, [reading(orders, share) for share in SHARES])
-
-
-def summarize(rows: Sequence[Record], stopped: Sequence[Record], failed: int) -> Record:
+def summarize(rows: Sequence[Record], stopped: Sequence[Record], verified_: Verified) -> Record:
     """The figures: extremes of coverage over rows, failures, share withheld, and the median of the widths."""
     covers = [value for each in rows if isinstance(value := each["cover"], float)]
     on_the_end = [_on_the_end(each) for each in rows]
@@ -150,9 +208,11 @@ def summarize(rows: Sequence[Record], stopped: Sequence[Record], failed: int) ->
         "highest": max(others, default=None),
         "on_the_end": sum(on_the_end),
         "anytime_lowest": min((value for each in stopped if isinstance(value := each["anytime"], float)), default=None),
-        "hard_failures": failed,
+        "hard_failures": verified_.hard_failures,
         "withheld_fraction": float(np.mean([value for each in rows if isinstance(value := each["withheld"], float)])),
         "width_ratio": float(np.median(widths)) if widths else None,
+        "compared": verified_.compared,
+        "different": verified_.different,
     }
 
 

@@ -32,19 +32,22 @@ class Nested:
         return np.concatenate([whole / count, (whole - sums) / (count - rows)], axis=1)[..., 0]
 
     def _averages(self, read: Reading, thresholds: Floats) -> Floats:
-        """The outer averages: each unit adds its sum and count above every threshold of the seeds that read it."""
+        """The outer averages: each block adds its sum and count above every threshold of the seeds that read it."""
+        groups = np.full((len(read.samples), self.population.units), -1)
+        for row, sample in zip(groups, read.samples, strict=True):
+            row[sample.blocks] = sample.group_of
         above = np.zeros((2, *thresholds.shape))
-        for unit in range(self.population.units):
-            seeds, places = np.nonzero(read.units == unit)
-            ordered, tails = self._tails(unit)
+        for block in range(self.population.units):
+            seeds = np.flatnonzero(groups[:, block] >= 0)
+            ordered, tails = self._tails(block)
             added = tails[:, np.searchsorted(ordered, thresholds[seeds], side="right")]
-            added[:, np.arange(len(seeds)), places % read.groups + 1] = 0
+            added[:, np.arange(len(seeds)), groups[seeds, block] + 1] = 0
             above[:, seeds] += added
         return np.asarray(above[0] / above[1], dtype=float)
 
-    def _tails(self, unit: int) -> tuple[Floats, Floats]:
-        """The unit's x in order, and sum and count of the y from each of them upwards."""
-        part = slice(self.population.edges[unit], self.population.edges[unit + 1])
+    def _tails(self, block: int) -> tuple[Floats, Floats]:
+        """The block's x in order, and sum and count of the y from each of them upwards."""
+        part = slice(self.population.edges[block], self.population.edges[block + 1])
         order = np.argsort(self.population.x[part])
         y = self.population.y[part][order]
         present = ~np.isnan(y)

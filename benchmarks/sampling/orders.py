@@ -1,46 +1,72 @@
-"""Random orders of reading: which units are read when a share of them is, and the group that each falls in."""
+"""Orders of reading as progressive queries have them: which blocks are read when a share of the rows is, and in which group."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchmarks.sampling.populations import Floats, Integers
+from nearly.engine.units import GROUPS, Units
 
-GROUPS = 32
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The blocks that one seed has read, those of a group together; group r begins at `starts[r]`."""
+
+    blocks: Integers
+    starts: Integers
+
+    @property
+    def group_of(self) -> Integers:
+        """The group of each block."""
+        return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.blocks)))
+
+    def sums(self, partials: Floats) -> Floats:
+        """Sums of the blocks' partials (blocks x features) in each group."""
+        return np.asarray(np.add.reduceat(partials[self.blocks], self.starts, axis=0), dtype=float)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """For each seed, the units read so far (seeds x units) in their order; unit i of them falls in group i mod G."""
+    """For each seed, what it has read after the same number of units."""
 
-    units: Integers
-    groups: int
+    samples: tuple[Sample, ...]
+    units: int
 
     @property
-    def group_of(self) -> Integers:
-        """The group of each unit read, by its place in the order."""
-        return np.arange(self.units.shape[1]) % self.groups
+    def groups(self) -> int:
+        return min(self.units, GROUPS)
 
     def group_sums(self, partials: Floats) -> Floats:
-        """Sums of the units' partials (units x features) in each group: seeds x groups x features."""
-        seeds, count = self.units.shape
-        padded = np.vstack([partials, np.zeros((1, partials.shape[1]))])
-        filler = np.full((seeds, -count % self.groups), len(partials))
-        rounds = np.concatenate([self.units, filler], axis=1).reshape(seeds, -1, self.groups)
-        sums = np.zeros((seeds, self.groups, partials.shape[1]))
-        for place in range(rounds.shape[1]):
-            sums += padded[rounds[:, place]]
-        return sums
+        """Sums in each group: seeds x groups x features."""
+        return np.stack([sample.sums(partials) for sample in self.samples])
 
 
-def random_orders(units: int, seeds: int, first_seed: int = 0) -> Integers:
-    """One permutation of the units for each seed."""
-    return np.stack([np.random.default_rng(first_seed + seed).permutation(units) for seed in range(seeds)])
+def positions_of(units: Units) -> Integers:
+    """For each block, at which position of the order it is read."""
+    positions = np.zeros(len(units.main.base.blocks), dtype=np.int64)
+    for position, unit in enumerate(units.order):
+        for first, end in unit.spans:
+            positions[first:end] = position
+    return positions
 
 
-def reading(orders: Integers, share: float) -> Reading:
-    """What is read when about this share of the units is."""
-    count = max(1, round(share * orders.shape[1]))
-    return Reading(orders[:, :count], min(count, GROUPS))
+def units_read(orders: Sequence[Units], share: float) -> int:
+    """After how many units, of all seeds together, the share of rows read is nearest to this one."""
+    fewest = min(len(order.order) for order in orders)
+    rows = np.cumsum(np.mean([[unit.rows for unit in order.order[:fewest]] for order in orders], axis=0))
+    return int(np.argmin(np.abs(rows / orders[0].total_rows - share))) + 1
+
+
+def reading(positions: Sequence[Integers], units: int) -> Reading:
+    """What every seed has read after so many units; `positions` are those of its blocks."""
+    return Reading(tuple(_sample(each, units) for each in positions), units)
+
+
+def _sample(positions: Integers, units: int) -> Sample:
+    blocks = np.flatnonzero(positions < units)
+    groups = positions[blocks] % GROUPS
+    order = np.argsort(groups, kind="stable")
+    return Sample(blocks[order], np.flatnonzero(np.diff(groups[order], prepend=-1)))

@@ -46,9 +46,10 @@ class Population:
         """The unit of each row."""
         return np.repeat(np.arange(self.units), self.unit_rows)
 
-    def share_of(self, units: Integers) -> float:
-        """The share of all rows that these units hold."""
-        return float(self.unit_rows[units].sum() / self.rows)
+    @property
+    def limit(self) -> float:
+        """A fifth of the rows has a larger x."""
+        return float(np.quantile(self.x, 0.8))
 
 
 def cut(rows: int, units: int, rng: np.random.Generator | None = None) -> Integers:

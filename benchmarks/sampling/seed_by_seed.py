@@ -8,40 +8,66 @@ import numpy as np
 
 from benchmarks.sampling.orders import Reading
 from benchmarks.sampling.populations import Floats, Integers, Population
-from benchmarks.sampling.trials import CONFIDENCE, Trial
+from benchmarks.sampling.trials import CONFIDENCE, Replicated, Trial
+from nearly.engine.units import GROUPS
 from nearly.estimate.distinct import distinct
-from nearly.estimate.quantiles import Summaries, quantiles, summarize
+from nearly.rewrite.stream import THINNED_ROWS
+from nearly.rewrite.thin import GOLDEN
 
 
 @dataclass(frozen=True, slots=True)
 class Median:
-    """The median of y from summaries of the units (units x points) and their numbers of values."""
+    """The median of y from every so many-th of the values of each unit, in their order (`rewrite.thin`)."""
 
     population: Population
-    points: Floats
-    counts: Floats
+    blocks: Integers
+    values: Floats
+    positions: tuple[Integers, ...]
+    """For each seed, at which position of the order a block is read."""
 
     @classmethod
-    def of(cls, population: Population) -> Median:
-        parts = [population.y[population.edges[unit] : population.edges[unit + 1]] for unit in range(population.units)]
-        filled = [part[~np.isnan(part)] for part in parts]
-        return cls(population, np.stack([summarize(part) for part in filled]), np.array([float(len(part)) for part in filled]))
+    def of(cls, population: Population, positions: tuple[Integers, ...]) -> Median:
+        present = np.flatnonzero(~np.isnan(population.y))
+        order = present[np.argsort(population.y[present], kind="stable")]
+        return cls(population, population.unit_of[order], population.y[order], positions)
 
     def __call__(self, read: Reading, look: int) -> Trial:
-        truth = float(np.nanmedian(self.population.y))
-        results = []
-        for units in read.units:
-            made = Summaries.of(self.points[units], self.counts[units], read.group_of)
-            share = self.population.share_of(units)
-            first, second = (quantiles(made, 0.5, share, CONFIDENCE, look=each) for each in (None, look))
-            ends = (first.bounds.low, first.bounds.high, second.bounds.low, second.bounds.high)
-            results.append(np.concatenate([first.estimate, [truth], *ends]))
-        return Trial(*np.stack(results).T[..., None])
+        rows = read.group_sums(self.population.unit_rows[:, None].astype(float))
+        medians = np.array([self._medians(each, read) for each in self.positions])
+        share = rows.sum(axis=1) / self.population.rows
+        truth = np.array(np.nanmedian(self.population.y))
+        return Replicated(medians[:, :1], medians[:, 1:, None], share, rows).trial(truth, read, look)
+
+    def _medians(self, positions: Integers, read: Reading) -> Floats:
+        """Of all that was read, then without each group."""
+        values, groups = self._thinned(positions, read.units)
+        return np.array([_median(values)] + [_median(values[groups != group]) for group in range(read.groups)])
+
+    def _thinned(self, positions: Integers, units: int) -> tuple[Floats, Integers]:
+        """The values taken, in their order, and their groups."""
+        unit = positions[self.blocks]
+        read = np.flatnonzero(unit < units)
+        unit = unit[read]
+        by_unit = np.argsort(unit.astype(np.int16), kind="stable")
+        sizes = np.bincount(unit, minlength=units)
+        place = np.empty(len(unit), dtype=np.int64)
+        place[by_unit] = np.arange(len(unit)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+        step = -(-self.population.rows // THINNED_ROWS)
+        group, size = unit % GROUPS, sizes[unit]
+        taken = np.where(size < step, 2 * place == size + size % 2, place % step == group * round(GOLDEN * step) % step)
+        return self.values[read[taken]], group[taken]
+
+
+def _median(ordered: Floats) -> float:
+    """With linear interpolation."""
+    if not len(ordered):
+        return float("nan")
+    return float((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctTags:
-    """`count(distinct tag)` from the tags of each unit, numbered from 0."""
+    """`count(distinct tag)` from the tags of each block, numbered from 0."""
 
     population: Population
     tags: list[Integers]
@@ -49,23 +75,24 @@ class DistinctTags:
     @classmethod
     def of(cls, population: Population) -> DistinctTags:
         codes = np.unique(population.tag, return_inverse=True)[1]
-        parts = [codes[population.edges[unit] : population.edges[unit + 1]] for unit in range(population.units)]
+        parts = [codes[population.edges[block] : population.edges[block + 1]] for block in range(population.units)]
         return cls(population, [np.unique(part) for part in parts])
 
     def __call__(self, read: Reading, look: int) -> Trial:
         truth = max(int(each[-1]) for each in self.tags) + 1
         rows = read.group_sums(self.population.unit_rows[:, None].astype(float))[..., 0]
         results = []
-        for units, group_rows in zip(read.units, rows, strict=True):
-            found = distinct(self._incidence(units, read, truth), self.population.share_of(units), group_rows)
+        for sample, group_rows in zip(read.samples, rows, strict=True):
+            seen = np.zeros((read.groups, truth), dtype=bool)
+            for block, group in zip(sample.blocks, sample.group_of, strict=True):
+                seen[group, self.tags[block]] = True
+            found = distinct(_incidence(seen), float(group_rows.sum() / self.population.rows), group_rows)
             first, second = (found.interval(CONFIDENCE, look=each) for each in (None, look))
             results.append([found.estimate, truth, first.low[0], first.high[0], second.low[0], second.high[0]])
         return Trial(*np.array(results).T[..., None])
 
-    def _incidence(self, units: Integers, read: Reading, tags: int) -> Integers:
-        """How many tags of each group were seen in k groups."""
-        seen = np.zeros((read.groups, tags), dtype=bool)
-        for unit, group in zip(units, read.group_of, strict=True):
-            seen[group, self.tags[unit]] = True
-        times = seen.sum(axis=0)
-        return np.stack([np.bincount(times[each], minlength=read.groups + 1)[1:] for each in seen])
+
+def _incidence(seen: Integers) -> Integers:
+    """From which tags each group has (groups x tags): how many tags of each group were seen in k groups."""
+    times = seen.sum(axis=0)
+    return np.stack([np.bincount(times[each], minlength=len(seen) + 1)[1:] for each in seen])

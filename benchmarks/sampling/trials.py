@@ -29,7 +29,8 @@ class Trial:
 class Replicated:
     """Estimates and shares read (seeds x cells) with replicates and group rows (seeds x groups x cells).
 
-    `seen_in` is the number of groups with the cell's key (seeds x cells), None for ungrouped cells.
+    `seen_in` is the number of groups with the cell's key (seeds x cells), None for ungrouped cells; `whole` tells that values are
+    whole numbers.
     """
 
     estimate: Floats
@@ -37,13 +38,22 @@ class Replicated:
     share: Floats
     group_rows: Floats
     seen_in: Integers | None = None
+    whole: bool = False
 
     def trial(self, truth: Floats, read: Reading, look: int) -> Trial:
         """Both intervals of all cells of all seeds at once."""
-        theta, share = self.estimate.ravel(), self.share.ravel()
-        copies, rows = (np.moveaxis(each, 1, 0).reshape(read.groups, -1) for each in (self.replicates, self.group_rows))
-        seen, units = None if self.seen_in is None else self.seen_in.ravel(), read.units.shape[1]
-        first = interval(theta, copies, share, CONFIDENCE, seen_in=seen, units=units, group_rows=rows)
-        second = anytime(theta, copies, share, CONFIDENCE, look=look, seen_in=seen, units=units, group_rows=rows)
-        ends = (each.reshape(self.estimate.shape) for each in (first.low, first.high, second.low, second.high))
-        return Trial(self.estimate, np.broadcast_to(truth, self.estimate.shape), *ends)
+        shape = self.estimate.shape
+        theta, share = self.estimate.ravel(), np.broadcast_to(self.share, shape).ravel()
+        copies, rows = (
+            np.moveaxis(np.broadcast_to(each, self.replicates.shape), 1, 0).reshape(read.groups, -1)
+            for each in (self.replicates, self.group_rows)
+        )
+        empty = (theta == 0) & np.all((copies == 0) | np.isnan(copies), axis=0)
+        copies = np.where(empty, np.nan, copies)
+        seen = None if self.seen_in is None else self.seen_in.ravel()
+        first = interval(theta, copies, share, CONFIDENCE, seen_in=seen, units=read.units, group_rows=rows)
+        second = anytime(theta, copies, share, CONFIDENCE, look=look, seen_in=seen, units=read.units, group_rows=rows)
+        low, high, lasting_low, lasting_high = (each.reshape(shape) for each in (first.low, first.high, second.low, second.high))
+        if self.whole:
+            low, high = np.floor(low), np.ceil(high)
+        return Trial(self.estimate, np.broadcast_to(truth, shape), low, high, lasting_low, lasting_high)

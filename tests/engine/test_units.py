@@ -16,7 +16,7 @@ from nearly.engine.catalog import Catalog
 from nearly.engine.layouts import Table
 from nearly.engine.reading import NativeReader
 from nearly.engine.registration import register_parquet
-from nearly.engine.units import SMALL_UNITS, Units, units_of
+from nearly.engine.units import LARGEST_STEP, SMALL_UNITS, Units, units_of
 from nearly.plan.nodes import Field, Scan
 from nearly.plan.types import INT, LONG
 from nearly.rewrite.cut import UNIT, Cut
@@ -100,3 +100,29 @@ def test_the_first_units_are_single_blocks_of_different_places(catalog: Catalog,
     assert all(len(unit.spans) == 1 and unit.spans[0][1] - unit.spans[0][0] == 1 for unit in first)
     assert len({unit.spans for unit in first}) == SMALL_UNITS
     assert units.order != units_of(Cut(scan, (), (scan,), ranged=False), [table], 4).order
+
+
+@pytest.mark.parametrize("blocks", [64, 180, 500])
+def test_no_unit_is_much_larger_than_those_before_it(catalog: Catalog, tmp_path: Path, blocks: int) -> None:
+    """One that were as large as all of them would decide the answer by itself."""
+    table = table_of(catalog, tmp_path, "t", [at // 3 for at in range(ROWS)], 1, ROWS // blocks)
+    scan = scan_of("t", "row_")
+    for seed in range(5):
+        rows = [unit.rows for unit in units_of(Cut(scan, (), (scan,), ranged=False), [table], seed).order]
+        for place in range(SMALL_UNITS, len(rows)):
+            assert rows[place] <= 1.5 * LARGEST_STEP * max(rows[:place])
+            assert rows[place] < 0.4 * sum(rows[:place])
+
+
+def test_every_block_is_read_first_equally_often(catalog: Catalog, tmp_path: Path) -> None:
+    """Over 500 seeds a block is among the first units about as often as any other."""
+    table = table_of(catalog, tmp_path, "t", [at // 3 for at in range(ROWS)], 1, 50)
+    scan = scan_of("t", "row_")
+    early = Counter[int]()
+    for seed in range(500):
+        order = units_of(Cut(scan, (), (scan,), ranged=False), [table], seed).order
+        early.update(block for unit in order[: 2 * SMALL_UNITS] for first, end in unit.spans for block in range(first, end))
+    blocks = len(table.base.blocks)
+    expected = sum(early.values()) / blocks
+    assert len(early) == blocks
+    assert all(0.6 * expected < times < 1.4 * expected for times in early.values())

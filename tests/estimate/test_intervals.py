@@ -25,7 +25,7 @@ def total(values: Floats, rows: Floats, population_rows: float) -> tuple[Floats,
 @settings(max_examples=50, deadline=None)
 @given(seed=seeds, groups=st.integers(6, 32))
 def test_law_the_error_of_a_total_is_that_of_the_ratio_estimator(seed: int, groups: int) -> None:
-    """v = (1 - f) N^2 / n^2 * G / (G - 1) * sum (y_r - R n_r)^2 with R = sum y / sum n (Cochran 1977, 6.13)."""
+    """v = (1 - f) N^2 / n^2 * sum (y_r - R n_r)^2 / (1 - n_r / n) with R = sum y / sum n (Cochran 1977, 6.13, for unlike n_r)."""
     rng = np.random.default_rng(seed)
     rows = rng.integers(50, 200, groups).astype(float)
     values = rng.gamma(2, 3, groups) * rows
@@ -33,8 +33,20 @@ def test_law_the_error_of_a_total_is_that_of_the_ratio_estimator(seed: int, grou
     theta, copies = total(values, rows, whole)
     found = interval(theta, copies, 1 / 7, 0.95, group_rows=rows)
     residuals = values - values.sum() / rows.sum() * rows
-    textbook = (1 - 1 / 7) * (whole / rows.sum()) ** 2 * groups / (groups - 1) * (residuals**2).sum()
+    textbook = (1 - 1 / 7) * (whole / rows.sum()) ** 2 * (residuals**2 / (1 - rows / rows.sum())).sum()
     assert found.error[0] == pytest.approx(np.sqrt(textbook), rel=1e-9)
+
+
+def test_the_error_has_no_bias_for_groups_of_unlike_sizes() -> None:
+    """Averages of independent rows, one group with a third of them: the mean of error^2 is the variance of the average."""
+    rng = np.random.default_rng(3)
+    rows = np.array([8.0] + [1.0] * 16)
+    means = rng.normal(0, 1 / np.sqrt(rows), (20_000, len(rows)))
+    sums = means * rows
+    whole = sums.sum(axis=1) / rows.sum()
+    copies = (sums.sum(axis=1, keepdims=True) - sums) / (rows.sum() - rows)
+    found = interval(whole, copies.T, 0.0, 0.95, group_rows=rows)
+    assert float((found.error**2).mean()) == pytest.approx(1 / rows.sum(), rel=0.02)
 
 
 @settings(max_examples=50, deadline=None)

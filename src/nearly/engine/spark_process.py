@@ -76,7 +76,8 @@ class SparkProcess:
         with _lock:
             self.users -= 1
             if self._thread is None:
-                _current = None if self.users == 0 else _current
+                if self.users == 0 and _current is self:
+                    _current = None
                 return
         self._session.add_done_callback(self._stop_unused)
 

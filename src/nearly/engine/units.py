@@ -1,9 +1,10 @@
 """Sampling units: the pieces in which streamed tables are read, in a random order that a seed fixes.
 
 A unit is a piece of each streamed table: some runs of neighbouring blocks, or, where rows must meet by what the tables are
-clustered by, some ranges of that column or some buckets of its hash. Most units are as large as is good for reading; the first ones
-are single blocks or buckets cut out of larger units at random places, so that the first answer needs little and still sees many
-places.
+clustered by, some ranges of that column or some buckets of its hash. The last units are as large as is good for reading; the first
+ones are single blocks or buckets cut out of larger units at random places, so that the first answer needs little and still sees
+many places. Between them sizes rise in steps: where rows of a unit are alike, a unit that is as large as all those before it would
+decide the answer by itself, and make it worse than the one before.
 
 Law: the pieces of all units together are the table, and no row is in two of them.
 """
@@ -14,6 +15,7 @@ import hashlib
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil, log
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,10 @@ LARGE_UNITS = 32
 """At most about so many units are read as a whole: each costs some planning, and shares row groups at its ends with others."""
 
 SMALL_UNITS = 16
-"""So many units are single blocks, read first."""
+"""So many units are single blocks, read first; and so many have each size between them and the large ones."""
+
+LARGEST_STEP = 3
+"""By about this factor, at most, units of one size are larger than those of the size before."""
 
 GROUPS = 32
 """Units are put into so many groups for replicates: a replicate leaves one group out."""
@@ -154,18 +159,39 @@ def units_of(cut: Cut, tables: Sequence[Table], seed: int) -> Units:
     rows = [sum(block.rows for block in cell) for cell in cells[main.name]]
     spans = large_spans(cells[main.name], ranges_of)
     random = np.random.default_rng(seed)
-    spans = [spans[place] for place in random.permutation(len(spans))]
-    few = SMALL_UNITS if 2 * len(spans) >= 3 * SMALL_UNITS else 0
-    small, rest = [], []
-    for place, (first, end) in enumerate(spans):
-        if place >= few or end - first < 2:
-            rest.append(_unit(rows, ((first, end),)))
-            continue
-        inner = int(random.integers(first, end))
-        small.append(_unit(rows, ((inner, inner + 1),)))
-        rest.append(_unit(rows, tuple(span for span in ((first, inner), (inner + 1, end)) if span[0] < span[1])))
-    order = (*small, *(rest[place] for place in random.permutation(len(rest))))
-    return Units(cut.scans, tuple(tables), main, cut.ranged, order, cells)
+    free: list[tuple[Span, ...]] = [(span,) for span in spans]
+    order = []
+    for size in _sizes(spans) if 2 * len(spans) >= 3 * SMALL_UNITS else ():
+        runs = [(place, run) for place, each in enumerate(free) for run in _runs(each, size)]
+        for chosen in random.permutation(len(runs))[:SMALL_UNITS]:
+            place, run = runs[chosen]
+            order.append(_unit(rows, (run,)))
+            free[place] = _without(free[place], run)
+    rest = [_unit(rows, each) for each in free if each]
+    order += [rest[place] for place in random.permutation(len(rest))]
+    return Units(cut.scans, tuple(tables), main, cut.ranged, tuple(order), cells)
+
+
+def _sizes(spans: Sequence[Span]) -> list[int]:
+    """How many cells the units have that are cut out of larger ones: one, then more, in even steps up to the size of these."""
+    cells = max(1.0, sum(end - first for first, end in spans) / len(spans))
+    steps = max(1, ceil(log(cells) / log(LARGEST_STEP) - 1e-9))
+    return [round(cells ** (step / steps)) for step in range(steps)]
+
+
+def _runs(free: tuple[Span, ...], size: int) -> list[Span]:
+    """The free cells in runs of about so many."""
+    found: list[Span] = []
+    for first, end in free:
+        parts = max(1, round((end - first) / size))
+        found += pairwise(first + (end - first) * part // parts for part in range(parts + 1))
+    return found
+
+
+def _without(free: tuple[Span, ...], taken: Span) -> tuple[Span, ...]:
+    """The free cells without those of a run."""
+    parts = [part for first, end in free for part in ((first, min(end, taken[0])), (max(first, taken[1]), end))]
+    return tuple((first, end) for first, end in parts if first < end)
 
 
 def cells_of(layout: Layout, buckets: int) -> tuple[Cell, ...]:

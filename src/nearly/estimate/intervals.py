@@ -8,15 +8,18 @@ replicate r is the answer with group r left out and the other rows weighted up. 
 behave like observations of the statistic, one for each group; for a total N/n * sum(y) they are exactly N * y_r / n_r. With
 w_r = n_r / n the standard error is that of a ratio estimator:
 
-    se^2 = (1 - t) * G / (G - 1) * sum_r w_r^2 (p_r - theta)^2,      t = share of rows read.
+    se^2 = (1 - t) * sum_r w_r^2 (p_r - theta)^2 / (1 - w_r),      t = share of rows read.
+
+A large group draws theta to itself; dividing by 1 - w_r makes up for that, exactly where variances fall as rows rise. Where all
+groups are of one size it is the usual G / (G - 1).
 
 Assumptions: units are read in random order; the statistic is smooth in the partial sums; enough groups see the cell. Nothing is
 assumed about rows in a unit, which may be all alike. Units may be skewed and heavy-tailed: the interval widens with what the
 pseudo-values show of it, and with few units by what they cannot show.
 
 References: Quenouille 1956; Busing, Meijer, van der Leeden 1999 (groups of unlike sizes); Cochran 1977, ch. 6 (ratio estimator);
-Hall 1992 (skewness); Babu and Singh 1985, Sugden and Smith 1997 (skewness in finite populations); Satterthwaite 1946 (degrees of
-freedom).
+MacKinnon and White 1985 (1 - w_r); Hall 1992 (skewness); Babu and Singh 1985, Sugden and Smith 1997 (skewness in finite
+populations); Satterthwaite 1946 (degrees of freedom).
 """
 
 from __future__ import annotations
@@ -152,9 +155,9 @@ class _Cells:
         return np.isfinite(self.replicates) & np.isfinite(self.theta)
 
     def deviations(self) -> Floats:
-        """w_r (p_r - theta) = (1 - w_r) (theta - theta_r)."""
+        """w_r (p_r - theta) / sqrt(1 - w_r) = sqrt(1 - w_r) (theta - theta_r)."""
         with np.errstate(invalid="ignore"):
-            return np.asarray((1 - self.weights) * (self.theta - self.replicates), dtype=float)
+            return np.asarray(np.sqrt(1 - self.weights) * (self.theta - self.replicates), dtype=float)
 
 
 def _weights(group_rows: ArrayLike | None, shape: tuple[int, ...]) -> Floats:
@@ -212,7 +215,8 @@ def _moments(cells: _Cells) -> _Moments:
         shown = np.where(square > 0, cube / square**1.5, 0.0) * count**2 / ((count - 1) * (count - 2))
         kurtosis = np.where(square > 0, cells.groups * fourth / square**2 - 3, 0.0)
     informative = (np.abs(deviations) > 1e-12 * np.sqrt(square)).sum(axis=0)
-    error = np.sqrt((1 - cells.share) * square * count / (count - 1))
+    unbiased = (count / (count - 1)) / (max(cells.groups, 2) / max(cells.groups - 1, 1))
+    error = np.sqrt((1 - cells.share) * square * unbiased)
     return _Moments(error, HIDDEN_SKEWNESS * shown, _degrees_of_freedom(cells, kurtosis, informative))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nearly.answer import Answer
@@ -53,6 +54,24 @@ class Sides:
             nothing = pa.chunked_array([pa.nulls(len(self.value[place]), self.value[place].type)])
             low[place] = high[place] = nothing
         return replace(self, low=tuple(low), high=tuple(high), error=float("inf"), lasting_error=float("inf"))
+
+    def surely(self, place: int, theta: Floats) -> Sides:
+        """One column with its certain bounds, as far as they are known, and no others."""
+        low, high = list(self.low), list(self.high)
+        low[place], high[place] = self.hard_low[place], self.hard_high[place]
+        least, greatest = (side[place].cast(pa.float64()).to_numpy(zero_copy_only=False) for side in (low, high))
+        certain = Interval(np.asarray(least, dtype=float), np.asarray(greatest, dtype=float), np.full(len(theta), np.nan))
+        return replace(self.closed(place, theta, certain, certain), low=tuple(low), high=tuple(high))
+
+    def within_certain(self, places: list[int]) -> Sides:
+        """These columns, estimates and bounds, moved to where they can be for sure; what has no bounds gets none."""
+        sides = [list(side) for side in (self.value, self.low, self.high)]
+        for place in places:
+            for side in sides:
+                inside = pc.min_element_wise(pc.max_element_wise(side[place], self.hard_low[place]), self.hard_high[place])
+                side[place] = pc.if_else(pc.is_null(side[place]), side[place], inside)
+        value, low, high = (tuple(side) for side in sides)
+        return replace(self, value=value, low=low, high=high)
 
     def valued(self, place: int, theta: Floats) -> Sides:
         """One column with other estimates."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nearly.answer import Answer
 from nearly.engine.state import State
+from nearly.engine.units import GROUPS
 from nearly.errors import Unsupported
 from nearly.estimate.distinct import distinct
 from nearly.estimate.incidence import fit
@@ -27,8 +28,10 @@ from nearly.rewrite.distinct_counts import distinct_counts, keys_by_unit
 from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
 from nearly.rewrite.weighted import Growths, Weighted
 
-REPLICATED_ROWS = 1_000_000
+REPLICATED_ROWS = 2_000_000
 """Replicates are evaluated when the state has at most so many rows, counted once per replicate."""
+FEWER_GROUPS = (GROUPS, GROUPS // 2, GROUPS // 4)
+"""Of a larger state there are fewer replicates, which make longer intervals, but better ones than none."""
 
 Floats = NDArray[np.float64]
 
@@ -52,6 +55,7 @@ class Evaluation:
         sides = Sides.of(found, self.query).certain_but(evolving, self.certain.columns(found, reading.positions))
         if evolving and found.num_rows:
             sides = self._bounded(point, found, evolving, growths, reading, look, sides)
+            sides = sides.within_certain([place for place in evolving if is_numeric(self.cut.tail.columns[place].type)])
         facts = stats | {"evolving": tuple(evolving)}
         if unseen is not None:
             facts["unseen_groups"] = unseen
@@ -83,15 +87,23 @@ class Evaluation:
         self, point: Weighted, found: pa.Table, evolving: list[int], growths: Growths, reading: Reading, look: int, sides: Sides
     ) -> Sides:
         """The sides with intervals for the numbers among the evolving columns; what cannot be bounded is open."""
+        numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type)]
+        extremes = [place for place in numbers if self.cut.tail.columns[place].name in point.extremes]
         open_, counts = self._with_distinct_counts(sides.opened(evolving), reading, look)
-        numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type) and place not in counts]
-        copies = self._replicates(point, found, numbers, growths, reading) if numbers else None
+        for place in extremes:
+            open_ = open_.surely(place, _floats(found.column(place)))
+        numbers = [place for place in numbers if place not in {*counts, *extremes}]
+        groups = next((each for each in FEWER_GROUPS if self.state.rows * (min(reading.groups, each) + 1) <= REPLICATED_ROWS), None)
+        if not numbers or groups is None:
+            return open_
+        replicated = reading.in_groups(groups)
+        copies = self._replicates(point, found, numbers, growths, replicated)
         if copies is None:
             return open_
         seen = None if point.seen is None else found[point.seen.name].to_numpy(zero_copy_only=False)
         for place, column in enumerate(numbers):
             theta = _floats(found.column(column))
-            arguments: dict[str, Any] = {"units": reading.units, "group_rows": reading.group_rows}
+            arguments: dict[str, Any] = {"units": reading.units, "group_rows": replicated.group_rows}
             if seen is not None:
                 arguments["seen_in"] = np.nan_to_num(np.asarray(seen, dtype=float), nan=float(reading.groups))
             values = _supported(theta, copies[:, :, place])
@@ -120,7 +132,7 @@ class Evaluation:
         self, point: Weighted, found: pa.Table, numbers: list[int], growths: Growths, reading: Reading
     ) -> NDArray[np.float64] | None:
         """Replicate x row x number; None when there are none to be had."""
-        if reading.groups < 2 or self.state.rows * (reading.groups + 1) > REPLICATED_ROWS:
+        if reading.groups < 2:
             return None
         try:
             plan = replicate(self.cut.tail, self.cut.stages, growths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,14 @@ from nearly.engine.units import GROUPS, Units
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The units at some positions of the order are read. Law: weight * rows read = rows in all."""
+    """The units at some positions of the order are read. Law: weight * rows read = rows in all.
+
+    Replicates leave out one of `most_groups` groups of units.
+    """
 
     plan: Units
     positions: frozenset[int]
+    most_groups: int = GROUPS
 
     @classmethod
     def of(cls, units: Units, positions: Iterable[int]) -> Reading:
@@ -43,16 +47,25 @@ class Reading:
     @property
     def group_rows(self) -> NDArray[np.float64]:
         """Rows read of each replicate group, groups without units left out."""
-        rows = np.zeros(GROUPS)
+        rows = np.zeros(self.most_groups)
         for position in self.positions:
-            rows[self.plan.group(position)] += self._rows(position)
+            rows[self._group(self.plan.group(position))] += self._rows(position)
         return rows[rows > 0]
 
     @property
     def groups(self) -> int:
         return len(self.group_rows)
 
+    def in_groups(self, most: int) -> Reading:
+        """The same units for at most so many replicates, a divisor of `GROUPS`."""
+        return replace(self, most_groups=most)
+
+    def _group(self, number: int) -> int:
+        """The replicate group of a group of units."""
+        return number % self.most_groups
+
     def _numbers(self) -> list[int]:
+        """The groups of units read."""
         return sorted({self.plan.group(position) for position in self.positions if self._rows(position)})
 
     def incidence(self, found: pa.Table) -> NDArray[np.float64]:
@@ -68,10 +81,10 @@ class Reading:
         numbers, rows = self._numbers(), self.group_rows
         total, read = self.plan.total_rows, rows.sum()
         columns: tuple[list[int], list[int], list[float]] = ([], [], [])
-        for replicate in range(len(numbers)):
+        for replicate, left_out in enumerate(sorted({self._group(number) for number in numbers})):
             weight = total / max(read - rows[replicate], 1)
-            for place, number in enumerate(numbers):
-                if place != replicate:
+            for number in numbers:
+                if self._group(number) != left_out:
                     columns[0].append(replicate)
                     columns[1].append(number)
                     columns[2].append(weight)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nearly.errors import Unsupported
-from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall, columns_of
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import (
     Aggregate,
@@ -131,7 +131,8 @@ class _Weigher:
         doubles = frozenset(new.name for new, old in zip(outputs, plan.outputs, strict=True) if became_double(new, old))
         kept = {output.name for output in outputs}
         extra = tuple(output for output in child.carried if output.name not in kept)
-        return replace(child, plan=Project(child.plan, (*outputs, *extra)), evolving=evolving, doubles=doubles)
+        extremes = frozenset(o.name for o in plan.outputs if columns_of(o.expression) & child.extremes)
+        return replace(child, plan=Project(child.plan, (*outputs, *extra)), evolving=evolving, doubles=doubles, extremes=extremes)
 
     def join(self, plan: Join) -> Weighted:
         left, right = self.visit(plan.left), self.visit(plan.right)
@@ -158,8 +159,8 @@ class _Weigher:
         if weight is not None and not isinstance(weight, Column | Literal):
             raise Unsupported("two streamed tables meet only at the driver")
         seen = None if rows.unit is not None else left.seen or right.seen
-        evolving = left.evolving | right.evolving
-        return Weighted(joined, left.replicate or right.replicate, weight, rows.unit, seen, evolving, doubles)
+        evolving, extremes = left.evolving | right.evolving, left.extremes | right.extremes
+        return Weighted(joined, left.replicate or right.replicate, weight, rows.unit, seen, evolving, doubles, extremes)
 
     def _in_every_replicate(self, rows: Weighted) -> Weighted:
         name = Output(self.fresh("replicate"), REPLICATES.given[0])

@@ -63,7 +63,8 @@ class Aggregation:
         evolving = frozenset(o.name for o in self.plan.aggregates) | frozenset(
             key.name for key in self.plan.keys if self.rows.evolves(key.expression)
         )
-        return Weighted(finished, replicate_, weight, None, seen, evolving, doubles | key_doubles)
+        extremes = frozenset(o.name for o in self.plan.aggregates if _is_extreme(o.expression))
+        return Weighted(finished, replicate_, weight, None, seen, evolving, doubles | key_doubles, extremes)
 
     def _one_row_each(self, grouped: Plan, replicate_: Column) -> tuple[Plan, Column]:
         """Over no rows an aggregate without keys still has a row, in every replicate."""
@@ -121,6 +122,10 @@ class Aggregation:
         output = Output(self.fresh("whole"), call_)
         calls.append(output)
         return output.column
+
+
+def _is_extreme(expression: Expression) -> bool:
+    return isinstance(expression, AggregateCall) and expression.function in ("min", "max")
 
 
 def _share(growth: Growth, seen: Expression) -> Expression:

@@ -19,7 +19,8 @@ Growth = tuple[float, ...]
 class Weighted:
     """A relation of estimates: which columns evolve, which of them became doubles, and what a row stands for.
 
-    `seen` counts the unit groups in which the key behind a row occurs.
+    `seen` counts the unit groups in which the key behind a row occurs. `extremes` are columns that hang on the least or greatest of
+    the values read: replicates say nothing about how far it will move.
     """
 
     plan: Plan
@@ -29,6 +30,7 @@ class Weighted:
     seen: Column | None = None
     evolving: frozenset[str] = frozenset()
     doubles: frozenset[str] = frozenset()
+    extremes: frozenset[str] = frozenset()
 
     @property
     def carried(self) -> tuple[Output, ...]:
