@@ -66,26 +66,61 @@ def test_catalog_is_reopened(spark: Any, files: Path, tmp_path: Path) -> None:
 
 
 def test_embedded_spark_in_a_process_of_its_own(files: Path, tmp_path: Path) -> None:
-    """connect() starts Spark, two sessions share it, closing the last one stops it, and nothing listens beyond loopback."""
+    """The driver answers before there is a Spark; then two sessions share one, and closing the last of them stops it.
+
+    Nothing listens beyond loopback, and the settings that answers depend on were foreseen as they are.
+    """
     script = f"""
 import nearly
-with nearly.connect(path={str(tmp_path / "a")!r}) as one:
+from pyspark.sql import SparkSession
+query = "select id % 3 k, sum(amount) s, max(timestamp '2020-01-01 12:00:00') t from numbers group by id % 3 order by k"
+with nearly.connect(path={str(tmp_path / "a")!r}, lazy=True, log={str(tmp_path / "java.log")!r}) as one:
     one.register("numbers", {str(files)!r})
+    early = [*one.sql(query)]
+    exact = one.sql(query).exact()
+    cluster = one._engine.cluster
+    foreseen = (cluster.is_up, cluster.time_zone, cluster.ansi)
     with nearly.connect(path={str(tmp_path / "b")!r}) as two:
         two.register("numbers", {str(files)!r})
-        assert two.sql("select count(*) c from numbers").exact().table["c"][0].as_py() == 40000
-    answer = one.sql("select sum(amount) s from numbers").exact()
-    print(answer.source, answer.table["s"][0], answer.exact, answer.progress)
-    spark = one._engine.cluster.given
-    print(spark.conf.get("spark.driver.host"))
-from pyspark.sql import SparkSession
+        late = two.sql(query, kernel="spark").exact()
+        assert two._engine.cluster.given is cluster.given
+    assert exact.source == "native" and late.source == "spark"
+    assert early[-1].table == exact.table == late.table == one.sql(query).exact().table, (exact.table, late.table)
+    print(foreseen == (False, cluster.time_zone, cluster.ansi), cluster.is_up, cluster.given.conf.get("spark.driver.host"))
 print(SparkSession.getActiveSession())
+with nearly.connect(path={str(tmp_path / "a")!r}) as again:
+    pass
+again._engine.cluster.given  # one that was closed while it started
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300, check=False
-    )
+    done = run_python(script, tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.split("\n")[:3] == ["native 199800.00 True 1.0", "127.0.0.1", "None"]
+    assert done.stdout.splitlines() == ["True True 127.0.0.1", "None"]
+    assert not done.stderr, "what Java writes belongs into the log"
+    assert "WARN" in (tmp_path / "java.log").read_text()
+
+
+def test_spark_that_cannot_start_is_an_error_of_the_first_query_that_needs_it(files: Path, tmp_path: Path) -> None:
+    script = f"""
+import nearly, os
+os.environ["JAVA_HOME"] = os.environ["PATH"] = "/nowhere"
+nearly.engine.java._packaged_home = lambda: (_ for _ in ()).throw(nearly.EngineError("no Java here"))
+with nearly.connect(path={str(tmp_path / "a")!r}, lazy=True) as db:
+    db.register("numbers", {str(files)!r})
+    print(db.sql("select count(*) c from numbers").exact().table["c"][0])
+    for kernel in ("spark", "native"):
+        try:
+            db.sql("select count(*) c from numbers", kernel=kernel).exact()
+        except nearly.EngineError as error:
+            print(error)
+"""
+    done = run_python(script, tmp_path)
+    assert done.stdout.splitlines() == ["40000", "no Java here", "no Java here"], done.stderr[-2000:]
+
+
+def run_python(script: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script], cwd=directory, env=environment(), capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 def test_closed_session_says_so(spark: Any, tmp_path: Path) -> None:

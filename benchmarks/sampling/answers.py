@@ -12,11 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.sampling.populations import Population
-from benchmarks.sampling.without_spark import engine_without_spark
 from nearly.answer import Answer
 from nearly.engine.blocks import BlockTarget
+from nearly.engine.catalog import Catalog
+from nearly.engine.cluster import Cluster
 from nearly.engine.exact import Engine
 from nearly.engine.registration import register_parquet
+from nearly.engine.spark_process import SparkProcess
 from nearly.engine.stream_task import Pace
 from nearly.engine.units import Units, units_of
 from nearly.errors import EngineError
@@ -38,7 +40,7 @@ class Stored:
         with pq.ParquetWriter(path, rows.schema) as writer:
             for first, end in pairwise(population.edges):
                 writer.write_table(rows.slice(first, end - first))
-        engine = engine_without_spark(directory / "catalog")
+        engine = Engine(Cluster(SparkProcess("local[1]"), lazy=True), Catalog(directory / "catalog"), 2048)  # Spark is never needed
         register_parquet(engine.catalog, "t", path, target=BlockTarget(1, 1))
         return cls(engine)
 

@@ -38,19 +38,25 @@ def connect(
     executors: int | None = None,
     cores: int | None = None,
     memory: str | None = None,
+    lazy: bool = False,
+    log: str | Path | None = None,
 ) -> Session:
     """Open a session.
 
     `spark` is None for an embedded local Spark, a SparkSession (classic or Connect), a master URL (`spark://host:7077`) or a
     Connect URL (`sc://host`). `path` is the catalog's directory; executors must see it. `executors` and `cores` are counted when
     not given; `memory` bounds the native engine in each task (default 4GB), which spills to disk beyond it.
+
+    An embedded Spark starts in the background, and queries that do not need it are answered meanwhile; with `lazy` it is started
+    only when something needs it. `log` is a file for what its Java writes to standard error.
     """
     if (executors is None) != (cores is None):
         executors, cores = executors or 1, cores or 1
     sites = None if executors is None or cores is None else Sites(executors, cores)
     limit = DEFAULT_MEMORY_MB if memory is None else megabytes(memory)
     catalog = Catalog(path)
-    return Session(Engine(open_cluster(spark, sites), catalog, limit))
+    cluster = open_cluster(spark, sites, lazy=lazy, log=None if log is None else Path(log))
+    return Session(Engine(cluster, catalog, limit))
 
 
 def megabytes(text: str) -> int:
@@ -103,7 +109,7 @@ class Session:
         """
         with ProgressBar(f"registering {name}") as bar:
             engine = self._open
-            return register_source(engine.catalog, engine.cluster.given, name, source, key, clustered_by, bar)
+            return register_source(engine.catalog, lambda: engine.cluster.given, name, source, key, clustered_by, bar)
 
     def prepare(self, name: str, by: str | Sequence[str] | None = None, *, buckets: int | None = None, seed: int = 0) -> Table:
         """Write another layout of a table with Spark: clustered by a hash of columns, or shuffled when `by` is omitted.

@@ -64,7 +64,7 @@ def own_files(tmp_path: Path, start: int, stop: int) -> None:
 def test_a_data_frame_becomes_a_table_and_is_prepared(spark: Any, catalog: Catalog) -> None:
     frame = spark.range(5000).selectExpr("id", "id % 7 AS `k.ey ü`", "cast(id as string) AS s", "current_timestamp() AS t")
     seen: list[float] = []
-    table = register_source(catalog, spark, "t", frame, key=["ID"])
+    table = register_source(catalog, lambda: spark, "t", frame, key=["ID"])
     assert [str(column.type) for column in table.columns] == ["bigint", "bigint", "string", "timestamp"]
     assert table.key == ("id",)
     prepare(catalog, spark, "t", progress=seen.append)
@@ -84,7 +84,7 @@ def test_law_equal_keys_share_a_bucket_and_integer_widths_agree(spark: Any, cata
     buckets: dict[str, dict[int, Any]] = {}
     for kind, count in (("int", 8), ("bigint", 4)):
         frame = spark.range(300).selectExpr(f"cast(id % 50 as {kind}) AS k", "id")
-        register_source(catalog, spark, kind, frame)
+        register_source(catalog, lambda: spark, kind, frame)
         (layout,) = prepare(catalog, spark, kind, by=["k"], buckets=count).layouts[1:]
         buckets[kind] = {}
         for block in layout.blocks:
@@ -97,7 +97,7 @@ def test_law_equal_keys_share_a_bucket_and_integer_widths_agree(spark: Any, cata
 
 
 def test_a_shuffled_layout_spreads_ordered_rows(spark: Any, catalog: Catalog) -> None:
-    register_source(catalog, spark, "t", spark.range(60_000))
+    register_source(catalog, lambda: spark, "t", spark.range(60_000))
     layout = prepare(catalog, spark, "t").layout("shuffled")
     means = [sum(pq.read_table(path)["id"].to_pylist()[:5000]) / 5000 for path in layout.manifest.paths]
     assert len(layout.blocks) >= 3
@@ -106,7 +106,7 @@ def test_a_shuffled_layout_spreads_ordered_rows(spark: Any, catalog: Catalog) ->
 
 def test_preparing_again_replaces_the_layout(spark: Any, catalog: Catalog, tmp_path: Path) -> None:
     own_files(tmp_path, 0, 100)
-    before = register_source(catalog, spark, "t", tmp_path / "own")
+    before = register_source(catalog, lambda: spark, "t", tmp_path / "own")
     first = prepare(catalog, spark, "t", by=["k"], buckets=2)
     second = prepare(catalog, spark, "t", by=["k"], buckets=3)
     assert [layout.name for layout in second.layouts] == ["base", "by_k"]
@@ -131,7 +131,7 @@ def test_hive_partitions_are_prepared_with_their_values(spark: Any, catalog: Cat
 
 
 def test_append_reaches_every_layout_once(spark: Any, catalog: Catalog) -> None:
-    register_source(catalog, spark, "t", spark.range(1000).selectExpr("id", "rand() AS r", "id % 5 AS k"))
+    register_source(catalog, lambda: spark, "t", spark.range(1000).selectExpr("id", "rand() AS r", "id % 5 AS k"))
     prepare(catalog, spark, "t")
     before = prepare(catalog, spark, "t", by="k", buckets=3)
     after = append(catalog, spark, "t", spark.range(40).selectExpr("id % 5 AS k", "rand() AS r", "id"))
@@ -144,7 +144,7 @@ def test_append_reaches_every_layout_once(spark: Any, catalog: Catalog) -> None:
 
 
 def test_append_refuses_other_schemas_and_own_files(spark: Any, catalog: Catalog, tmp_path: Path) -> None:
-    before = register_source(catalog, spark, "t", spark.range(10))
+    before = register_source(catalog, lambda: spark, "t", spark.range(10))
     for wrong in ("id AS x", "cast(id AS int) AS id", "id, 1 AS more"):
         with pytest.raises(SchemaError, match="cannot append"):
             append(catalog, spark, "t", spark.range(1).selectExpr(*wrong.split(", ")))
@@ -157,7 +157,7 @@ def test_append_refuses_other_schemas_and_own_files(spark: Any, catalog: Catalog
 
 def test_refresh_follows_new_changed_and_removed_files(spark: Any, catalog: Catalog, tmp_path: Path) -> None:
     own_files(tmp_path, 0, 100)
-    register_source(catalog, spark, "t", tmp_path / "own")
+    register_source(catalog, lambda: spark, "t", tmp_path / "own")
     prepare(catalog, spark, "t", by="k", buckets=2)
     before = prepare(catalog, spark, "t")
     assert refresh(catalog, spark, "t") == before
@@ -181,7 +181,7 @@ def test_refresh_follows_new_changed_and_removed_files(spark: Any, catalog: Cata
 def test_csv_json_and_tables_are_copied_and_refreshed(spark: Any, catalog: Catalog, tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "a.csv").write_text("n,größe,d\n1,x,2020-01-01\n2,,2020-01-02\n")
-    table = register_source(catalog, spark, "c", tmp_path / "c")
+    table = register_source(catalog, lambda: spark, "c", tmp_path / "c")
     assert [(c.name, str(c.type), c.nullable) for c in table.columns] == [
         ("n", "int", False),
         ("größe", "string", True),
@@ -193,31 +193,31 @@ def test_csv_json_and_tables_are_copied_and_refreshed(spark: Any, catalog: Catal
     assert again.rows == 3
     assert_consistent(again)
     (tmp_path / "j.jsonl").write_text('{"a": 1, "b": {"c": [1]}}\n{"a": null}\n')
-    nested = register_source(catalog, spark, "j", str(tmp_path / "j*.jsonl"))
+    nested = register_source(catalog, lambda: spark, "j", str(tmp_path / "j*.jsonl"))
     assert [str(column.type) for column in nested.columns] == ["bigint", "struct<c:array<bigint>>"]
     spark.range(3).createOrReplaceTempView("a_view")
-    assert register_source(catalog, spark, "v", "a_view").rows == 3
+    assert register_source(catalog, lambda: spark, "v", "a_view").rows == 3
     spark.catalog.dropTempView("a_view")
 
 
 def test_sources_that_cannot_be_tables_are_refused(spark: Any, catalog: Catalog, tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="two columns named"):
-        register_source(catalog, spark, "t", spark.sql("select 1 AS a, 2 AS A"))
+        register_source(catalog, lambda: spark, "t", spark.sql("select 1 AS a, 2 AS A"))
     with pytest.raises(UnknownName, match="neither a path"):
-        register_source(catalog, spark, "t", "no_such_table")
+        register_source(catalog, lambda: spark, "t", "no_such_table")
     with pytest.raises(UnknownName, match="neither a path"):
-        register_source(catalog, spark, "t", "no/such/file.parquet")
+        register_source(catalog, lambda: spark, "t", "no/such/file.parquet")
     with pytest.raises(Unsupported, match="stream"):
-        register_source(catalog, spark, "t", spark.readStream.format("rate").load())
+        register_source(catalog, lambda: spark, "t", spark.readStream.format("rate").load())
     with pytest.raises(EngineError, match="is not true"):
-        register_source(catalog, spark, "t", spark.range(9).selectExpr("id", "assert_true(id < 5) AS a"))
+        register_source(catalog, lambda: spark, "t", spark.range(9).selectExpr("id", "assert_true(id < 5) AS a"))
     with pytest.raises(SchemaError, match="cannot name"):
-        register_source(catalog, spark, "no name", spark.range(1))
+        register_source(catalog, lambda: spark, "no name", spark.range(1))
     assert catalog.names == ()
 
 
 def test_arrangements_that_cannot_be_are_refused(spark: Any, catalog: Catalog) -> None:
-    register_source(catalog, spark, "t", spark.range(3).selectExpr("id", "rand() AS r", "array(id) AS a"))
+    register_source(catalog, lambda: spark, "t", spark.range(3).selectExpr("id", "rand() AS r", "array(id) AS a"))
     for column in ("r", "a"):
         with pytest.raises(Unsupported, match="cannot cluster"):
             prepare(catalog, spark, "t", by=column)
@@ -235,7 +235,7 @@ def test_arrangements_that_cannot_be_are_refused(spark: Any, catalog: Catalog) -
 
 def test_tables_without_rows_and_with_one_have_layouts(spark: Any, catalog: Catalog) -> None:
     for name, count in (("none", 0), ("one", 1)):
-        register_source(catalog, spark, name, spark.range(count))
+        register_source(catalog, lambda: spark, name, spark.range(count))
         prepare(catalog, spark, name)
         table = prepare(catalog, spark, name, by="id")
         assert table.rows == count
@@ -246,7 +246,7 @@ def test_tables_without_rows_and_with_one_have_layouts(spark: Any, catalog: Cata
 def test_differs_a_vanished_file_stops_prepare(spark: Any, catalog: Catalog, tmp_path: Path) -> None:
     own_files(tmp_path, 0, 10)
     own_files(tmp_path, 10, 20)
-    before = register_source(catalog, spark, "t", tmp_path / "own")
+    before = register_source(catalog, lambda: spark, "t", tmp_path / "own")
     (tmp_path / "own" / "10.parquet").unlink()
     with pytest.raises(EngineError, match=r"10\.parquet has vanished"):
         prepare(catalog, spark, "t")
@@ -255,7 +255,7 @@ def test_differs_a_vanished_file_stops_prepare(spark: Any, catalog: Catalog, tmp
 
 def test_a_reporter_that_fails_leaves_the_old_state(spark: Any, catalog: Catalog, tmp_path: Path) -> None:
     own_files(tmp_path, 0, 50_000)
-    before = register_source(catalog, spark, "t", tmp_path / "own")
+    before = register_source(catalog, lambda: spark, "t", tmp_path / "own")
 
     def stop(_: float) -> None:
         raise KeyboardInterrupt
@@ -270,7 +270,7 @@ def test_a_table_changed_meanwhile_is_not_overwritten(
     spark: Any, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_files(tmp_path, 0, 10)
-    register_source(catalog, spark, "t", tmp_path / "own")
+    register_source(catalog, lambda: spark, "t", tmp_path / "own")
     from nearly.engine import preparation
 
     def meanwhile(*arguments: Any, **options: Any) -> Any:
@@ -349,7 +349,7 @@ spark = SparkSession.builder.remote("local[1]").config("spark.ui.enabled", "fals
     .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate()
 assert "connect" in type(spark).__module__
 catalog = Catalog(sys.argv[1])
-register_source(catalog, spark, "t", spark.range(1000))
+register_source(catalog, lambda: spark, "t", spark.range(1000))
 prepare(catalog, spark, "t")
 prepare(catalog, spark, "t", by="id", buckets=4, progress=lambda done: None)
 append(catalog, spark, "t", spark.range(5))

@@ -114,7 +114,7 @@ def run_suggest(chosen: argparse.Namespace) -> int:
 @contextmanager
 def _session() -> Iterator[Session]:
     """A session whose catalog is gone at the end: the commands only read."""
-    with tempfile.TemporaryDirectory(prefix="nearly-") as directory, connect(path=directory) as session:
+    with tempfile.TemporaryDirectory(prefix="nearly-") as directory, connect(path=directory, lazy=True) as session:
         yield session
 
 

@@ -12,15 +12,13 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rich.console import Console
-
 from nearly.answer import Answer
 from nearly.cli.formats import WRITERS
 from nearly.cli.lake import tables_asked_for, tables_in
 from nearly.display.lines import SHOWN_ROWS, Lines
 from nearly.display.show import Face, show
 from nearly.display.terminal import Terminal
-from nearly.errors import EngineError, SchemaError
+from nearly.errors import SchemaError
 from nearly.session import Session, connect
 
 INTERRUPTED = 130
@@ -70,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
         tables_asked_for(text, found)
     face = _face(options)
     try:
-        with _session(options.path, quiet=options.format != "table") as db:
+        with _session(options.path) as db:
             for name, source in tables_asked_for(text, found, frozenset(db.tables)).items():
                 db.register(name, source)
             query = db.sql(text, confidence=confidence, seed=options.seed)
@@ -123,15 +121,12 @@ def _face(options: argparse.Namespace) -> Face:
 
 
 @contextlib.contextmanager
-def _session(path: Path | None, *, quiet: bool) -> Iterator[Session]:
-    """A session that is closed, and its Spark stopped, whatever happens; a temporary catalog is removed."""
-    console = Console(quiet=quiet or not sys.stdout.isatty())
+def _session(path: Path | None) -> Iterator[Session]:
+    """A session that is closed whatever happens, with its Spark if one had to be started; a temporary catalog is removed."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_one_voice())
-        place = path or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nearly-")))
-        with console.status("starting Spark ...", refresh_per_second=4), _java_is_quiet():
-            db = stack.enter_context(connect(path=place))
-        yield db
+        own = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nearly-")))
+        yield stack.enter_context(connect(path=path or own / "catalog", lazy=True, log=own / "java.log"))
 
 
 @contextlib.contextmanager
@@ -143,24 +138,6 @@ def _one_voice() -> Iterator[None]:
         yield
     finally:
         logging.disable(before)
-
-
-@contextlib.contextmanager
-def _java_is_quiet() -> Iterator[None]:
-    """What Spark's start writes to standard error is kept back, and shown only when it fails."""
-    with tempfile.TemporaryFile() as kept, contextlib.ExitStack() as stack:
-        sys.stderr.flush()
-        outer = os.dup(2)
-        stack.callback(os.close, outer)
-        os.dup2(kept.fileno(), 2)
-        try:
-            yield
-        except EngineError:
-            kept.seek(0)
-            os.write(outer, kept.read())
-            raise
-        finally:
-            os.dup2(outer, 2)
 
 
 def _reader_is_gone() -> int:

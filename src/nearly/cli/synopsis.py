@@ -51,7 +51,7 @@ def _verb(verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
 
 
 def run_build(options: argparse.Namespace) -> int:
-    with connect(path=options.path) as db:
+    with connect(path=options.path, lazy=True) as db:
         if options.source is not None:
             db.register(options.table, options.source, key=options.key or ())
         made = db.create_synopsis(
@@ -64,13 +64,13 @@ def run_build(options: argparse.Namespace) -> int:
 
 def run_query(options: argparse.Namespace) -> int:
     conditions = dict(condition(text) for text in options.where)
-    with connect(path=options.path) as db:
+    with connect(path=options.path, lazy=True) as db:
         show(db.synopsis(options.name).query(options.aggregate, by=options.by, confidence=options.confidence, **conditions))
     return 0
 
 
 def run_stats(options: argparse.Namespace) -> int:
-    with connect(path=options.path) as db:
+    with connect(path=options.path, lazy=True) as db:
         synopsis = db.synopsis(options.name)
         for name, value in synopsis.stats().items():
             print(f"{name:12} {value}")
@@ -80,7 +80,7 @@ def run_stats(options: argparse.Namespace) -> int:
 
 
 def run_drop(options: argparse.Namespace) -> int:
-    with connect(path=options.path) as db:
+    with connect(path=options.path, lazy=True) as db:
         db.drop_synopsis(options.name)
     print(f"dropped {options.name}")
     return 0

@@ -10,34 +10,29 @@ import logging
 import os
 import re
 import socket
-import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from nearly.engine.java import ensure_java
+from nearly.engine.spark_process import ANSI, TIME_ZONE, SparkProcess, check_master, claimed, remote_session
 from nearly.engine.worker import warm
-from nearly.errors import EngineError, SchemaError
+from nearly.errors import SchemaError
 
 logger = logging.getLogger(__name__)
 
 PROBE_TASKS_PER_CORE = 8
-LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-"""For a Spark on this machine: reachable from nowhere else."""
+WARM_UP = "nearly-warm-up"
 
-QUIET = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.memory": "2g",
-    "spark.sql.shuffle.partitions": "8",
-    "spark.log.level": "ERROR",
-}
-"""Settings of a Spark that nearly starts itself: small, and silent on the terminal."""
+GetSpark = Callable[[], SparkSession]
+"""For work that may need Spark: who asks for the session waits until it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,134 +48,122 @@ class Sites:
 
 
 class Cluster:
-    """A Spark session to run jobs on, and what is known of its executors.
+    """A Spark to run jobs on, which may still be starting, and what is known of its executors.
 
-    `given` is the session as it came, for reading the user's own views and frames; `spark` is the one nearly works in.
+    `given` is the session as it came, for reading the user's own views and frames; `spark` is the one nearly works in. Who asks for
+    one of them waits for Spark.
     """
 
-    def __init__(self, spark: SparkSession, *, owned: bool, sites: Sites | None = None) -> None:
-        self.given = spark
-        self._owned = owned
-        self._sites = sites
+    def __init__(self, source: SparkProcess | SparkSession, *, sites: Sites | None = None, lazy: bool = False) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        self._sites = sites or (sites_of_master(source.url) if isinstance(source, SparkProcess) else None)
         self._sites_known = threading.Event()
-        self.spark = child_session(spark)
-        if sites is not None:
+        if self._sites is not None:
             self._sites_known.set()
-        self._warm_up = threading.Thread(target=self._start_workers, name="nearly-warm-up", daemon=True)
-        self._warm_up.start()
+        self._warm_up = None if lazy else threading.Thread(target=self._start_workers, name=WARM_UP, daemon=True)
+        if self._warm_up is not None:
+            self._warm_up.start()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether Spark is there: on one machine the driver need not wait for it."""
+        return not isinstance(self._source, SparkProcess) or self._source.is_up
+
+    @property
+    def given(self) -> SparkSession:
+        return self._source.session if isinstance(self._source, SparkProcess) else self._source
+
+    @property
+    def spark(self) -> SparkSession:
+        with self._lock:
+            return self._child
+
+    @cached_property
+    def _child(self) -> SparkSession:
+        return child_session(self.given)
 
     @property
     def sites(self) -> Sites:
         """The executors, counted by the warm-up job when they were not told."""
+        if isinstance(self._source, SparkProcess) and self._source.trouble is not None:
+            raise self._source.trouble
+        if not self._sites_known.is_set() and self._warm_up is None:
+            self._start_workers()
         self._sites_known.wait()
         return self._sites or Sites(1, os.cpu_count() or 1)
 
     @property
     def time_zone(self) -> str:
-        return str(self.spark.conf.get("spark.sql.session.timeZone"))
+        return self._setting(TIME_ZONE)
 
     @property
     def ansi(self) -> bool:
-        return str(self.spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+        return self._setting(ANSI).lower() == "true"
+
+    def _setting(self, key: str) -> str:
+        foreseen = self._source.foreseen.get(key) if isinstance(self._source, SparkProcess) and not self._source.is_up else None
+        return str(self.spark.conf.get(key, "true")) if foreseen is None else foreseen
 
     def close(self) -> None:
         """Stop what was started here; a session that was handed in goes on."""
-        with contextlib.suppress(RuntimeError):
+        if self.is_up:
+            self._end_warm_up()
+            if is_connect(self.spark):
+                self.spark.stop()
+        if isinstance(self._source, SparkProcess):
+            self._source.release()
+
+    def _end_warm_up(self) -> None:
+        if self._warm_up is None:
+            return
+        with contextlib.suppress(RuntimeError, PySparkException):
+            self.spark.interruptTag(WARM_UP)
             self._warm_up.join(timeout=30)
-        if is_connect(self.spark):
-            self.spark.stop()
-        if self._owned:
-            _release(self.given)
 
     def _start_workers(self) -> None:
         """Start Python workers and load the native engine into them before the first query; count executors on the way.
 
         Where the master tells the executors, nobody waits for that.
         """
-        guess = sites_of_master(self.spark)
-        if guess is not None:
-            self._sites = self._sites or guess
-            self._sites_known.set()
         try:
-            probed = probe(self.spark, guess.cores if guess else 2)
-        except PySparkException as trouble:
+            self._sites = self._sites or sites_of_master(str(self.spark.conf.get("spark.master", "")))
+            if self._sites is not None:
+                self._sites_known.set()
+            self.spark.addTag(WARM_UP)
+            probed = probe(self.spark, self._sites.cores if self._sites else 2)
+        except Exception as trouble:  # noqa: BLE001  whoever needs Spark is told
             logger.info("warm-up failed: %s", trouble)
             probed = None
         self._sites = self._sites or probed
         self._sites_known.set()
 
 
-def open_cluster(where: Any, sites: Sites | None) -> Cluster:
-    """A cluster from a SparkSession, a master URL, a Connect URL, or None for an embedded local Spark."""
+def open_cluster(where: Any, sites: Sites | None, *, lazy: bool = False, log: Path | None = None) -> Cluster:
+    """A cluster from a SparkSession, a master URL, a Connect URL, or None for an embedded local Spark.
+
+    An embedded Spark starts in the background, or only when it is needed (`lazy`); any other must be there when this returns.
+    """
     if where is None or isinstance(where, str):
-        return _started_cluster(where, sites)
+        return _cluster_at(where, sites, lazy, log)
     if hasattr(where, "sql") and hasattr(where, "conf"):
-        return Cluster(where, owned=False, sites=sites)
+        return Cluster(where, sites=sites)
     raise SchemaError(f"connect() takes a SparkSession, a master URL or a Connect URL, not {type(where).__name__}")
 
 
-_users: dict[int, int] = {}
-"""How many clusters use each Spark that was started here, by the session's id; the last one to close stops it."""
-_users_lock = threading.Lock()
-
-
-def _started_cluster(url: str | None, sites: Sites | None) -> Cluster:
-    """A Spark has one session per process: one that runs already is shared, and stopped only if it was started here."""
-    with _users_lock:
-        running = None if url is not None and url.startswith("sc://") else _running()
-        if running is None:
-            session = _from_url(url or f"local[{os.cpu_count() or 1}]")
-            _users[id(session)] = 0
-        else:
-            session = running
-            _refuse_other_master(session, url)
-        owned = id(session) in _users
-        if owned:
-            _users[id(session)] += 1
-    return Cluster(session, owned=owned, sites=sites)
-
-
-def _release(session: SparkSession) -> None:
-    with _users_lock:
-        _users[id(session)] -= 1
-        if _users[id(session)] == 0:
-            del _users[id(session)]
-            session.stop()
-
-
-def _running() -> SparkSession | None:
-    try:
-        return SparkSession.active()
-    except PySparkException:
-        return None
-
-
-def _refuse_other_master(session: SparkSession, url: str | None) -> None:
-    master = str(session.conf.get("spark.master", ""))
-    if url is not None and master != url:
-        raise EngineError(f"this process runs Spark on {master} already; stop that session, or pass it to connect(spark)")
-
-
-def _from_url(url: str) -> SparkSession:
-    if url.startswith("sc://"):
-        return _started(lambda: SparkSession.builder.remote(url).create(), url)
-    if not re.match(r"(local(\[.*\])?|spark://.*|k8s://.*|yarn)$", url):
-        raise SchemaError(f"{url!r} is neither a Spark master (local[*], spark://host:port, yarn) nor a Connect URL (sc://host)")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    ensure_java()
-    builder = SparkSession.builder.master(url).appName("nearly")
-    settings = QUIET | (LOOPBACK if re.match(r"local|spark://(127\.|localhost)", url) else {})
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    return _started(builder.getOrCreate, f"Spark on {url}")
-
-
-def _started(start: Any, what: str) -> SparkSession:
-    try:
-        session: SparkSession = start()
-    except Exception as trouble:
-        raise EngineError(f"cannot reach or start {what}: {trouble}") from trouble
-    return session
+def _cluster_at(url: str | None, sites: Sites | None, lazy: bool, log: Path | None) -> Cluster:
+    if url is not None and url.startswith("sc://"):
+        return Cluster(remote_session(url), sites=sites)
+    if url is not None:
+        check_master(url)
+    source = claimed(url, log)
+    if isinstance(source, SparkProcess) and sites_of_master(source.url) is None:
+        try:
+            _ = source.session
+        except BaseException:
+            source.release()
+            raise
+    return Cluster(source, sites=sites, lazy=lazy)
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -199,9 +182,9 @@ def child_session(spark: SparkSession) -> SparkSession:
     return child
 
 
-def sites_of_master(spark: SparkSession) -> Sites | None:
+def sites_of_master(master: str) -> Sites | None:
     """In local mode the master says it all: one process with so many slots."""
-    match = re.match(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?$", str(spark.conf.get("spark.master", "")))
+    match = re.match(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?$", master)
     if match is None:
         return None
     cores = match.group(1)

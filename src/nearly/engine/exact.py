@@ -66,7 +66,7 @@ class Engine:
         self.catalog = catalog
         self.functions = Functions()
         self.native = NativeKernel(cluster, catalog, self.schema, NativeReader(), memory_mb, functions=self.functions)
-        self.spark = SparkKernel(cluster, catalog, SparkReader(cluster.spark), self.functions)
+        self.spark = SparkKernel(cluster, catalog, SparkReader(lambda: cluster.spark), self.functions)
 
     def close(self) -> None:
         """Let go of memory and Spark."""
@@ -178,7 +178,8 @@ class Engine:
             for layout in table.layouts
             if layout.clustering is not None and layout.clustering.buckets is not None
         )
-        return TableSchema(table.name, columns, table.key, table.rows, len(table.base.blocks), ranges_of, hashed)
+        shuffled = next((layout.name for layout in table.layouts if layout.shuffled), None)
+        return TableSchema(table.name, columns, table.key, table.rows, len(table.base.blocks), ranges_of, hashed, shuffled)
 
     def _named(self, query: Query, text: str, tables: frozenset[str]) -> Query:
         """Names of expressions without alias are Spark's to choose; its types must be ours."""

@@ -17,6 +17,7 @@ from nearly.engine.layouts import Table
 from nearly.engine.partition import Partition, summarise
 from nearly.engine.reading import SparkReader
 from nearly.engine.sources import origin_of, read_origin
+from nearly.engine.spark_process import session_of_this_process
 from nearly.errors import EngineError, SchemaError
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import from_name
@@ -68,16 +69,16 @@ def frame_of(history: Any, spark: SparkSession | None = None) -> DataFrame:
         history = history.info
     if hasattr(history, "selectExpr"):
         return history  # type: ignore[no-any-return]
-    session = spark or SparkSession.getActiveSession()
+    session = spark or session_of_this_process()
     if session is None:
         raise SchemaError("there is no Spark session yet; pass a Spark DataFrame, or open one with nearly.connect()")
     if isinstance(history, Table):
         own = session.newSession()
-        return own.table(f"`{SparkReader(own).view(history)}`")
+        return own.table(f"`{SparkReader(lambda: own).view(history)}`")
     if isinstance(history, pa.Table):
         return session.createDataFrame(history)
     if isinstance(history, str | PathLike):
-        return read_origin(session, origin_of(session, fspath(history)))
+        return read_origin(session, origin_of(lambda: session, fspath(history)))
     if hasattr(history, "columns") and hasattr(history, "dtypes"):
         return session.createDataFrame(pa.Table.from_pandas(history, preserve_index=False))
     raise SchemaError(f"history is a Spark DataFrame, an Arrow table, a pandas frame or a path, not {type(history).__name__}")

@@ -129,11 +129,24 @@ class NativeKernel:
         """Run the stages in one Spark job and take what the last of them send."""
         if not stages:
             return {}
+        if self.alone:
+            return {stage.name: self._run_here(stage) for stage in stages}
         frame = reduce(lambda a, b: a.union(b), [self._frame(stage, 1) for stage in stages])
         try:
             return received(frame.toArrow())
         except PySparkException as trouble:
             raise EngineError(f"the Spark job failed: {trouble}") from trouble
+
+    @property
+    def alone(self) -> bool:
+        """Whether the driver must do the work of the one executor, since Spark is not there yet."""
+        return not self.cluster.is_up and self.cluster.sites.executors == 1
+
+    def _run_here(self, stage: Stage) -> pa.Table:
+        try:
+            return self.local.run_fragment(self._fragment(stage, 1), 0, {})
+        except duckdb.Error as trouble:
+            raise failure(f"{type(trouble).__name__}: {trouble}") from trouble
 
     def _frame(self, stage: Stage, consumers: int) -> Any:
         """The Spark DataFrame whose rows are the stage's payloads."""

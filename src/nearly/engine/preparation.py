@@ -28,6 +28,9 @@ from nearly.errors import EngineError, SchemaError
 SHUFFLED = "shuffled"
 MOST_BUCKETS = 1 << 16
 
+SAMPLED_BUCKETS, BUCKET_ROWS = 512, 2048
+"""A table has at least so many buckets, if they have that many rows: progressive queries take some as a sample."""
+
 
 def prepare(
     catalog: Catalog,
@@ -79,8 +82,10 @@ def arrangement_of(layout: Layout) -> Arrangement:
 
 
 def usual_buckets(table: Table) -> int:
-    """The power of two that makes buckets about as large as blocks are."""
-    wanted = table.rows // target_for(table.rows, table.base.manifest.bytes).rows
+    """The power of two that makes buckets about as large as blocks are, but enough of them to be sampled."""
+    wanted = max(
+        table.rows // target_for(table.rows, table.base.manifest.bytes).rows, min(SAMPLED_BUCKETS, table.rows // BUCKET_ROWS)
+    )
     return min(1 << max(0, wanted - 1).bit_length(), MOST_BLOCKS)
 
 

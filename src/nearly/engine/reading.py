@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
+from nearly.engine.cluster import GetSpark
 from nearly.engine.layouts import Layout, Table
 from nearly.errors import Unsupported
 from nearly.plan.dialects import native
@@ -110,7 +111,7 @@ def _same_type(wanted: DataType, found: str) -> bool:
 class SparkReader:
     """Registers a table's files as a temporary view of nearly's own Spark session."""
 
-    def __init__(self, spark: Any) -> None:
+    def __init__(self, spark: GetSpark) -> None:
         self._spark = spark
         self._views: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -127,7 +128,7 @@ class SparkReader:
     def _frame(self, table: Table) -> Any:
         layout = table.base
         schema = ", ".join(f"`{column.name.replace('`', '``')}` {column.type}" for column in table.columns)
-        reader = self._spark.read.schema(schema)
+        reader = self._spark().read.schema(schema)
         if any(block.partition for block in layout.blocks[:1]):
             reader = reader.option("basePath", layout.path)
         return reader.parquet(*layout.manifest.paths)

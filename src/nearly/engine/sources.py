@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.catalog import Catalog, check_name
+from nearly.engine.cluster import GetSpark
 from nearly.engine.layouts import BASE, Origin, Table, resolve
 from nearly.engine.listing import find_files, glob, local_path
 from nearly.engine.registration import register_parquet, version_of
@@ -26,7 +27,7 @@ _COMPRESSIONS = (".gz", ".bz2")
 
 def register_source(
     catalog: Catalog,
-    spark: SparkSession,
+    spark: GetSpark,
     name: str,
     source: AnySource,
     key: Sequence[str] = (),
@@ -35,7 +36,7 @@ def register_source(
 ) -> Table:
     """Register a DataFrame, a table of Spark's catalog, or a path to Parquet, CSV (with a header) or JSON files.
 
-    Local Parquet files are used in place; all else is written to the catalog by Spark. An existing path wins over a
+    Local Parquet files are used in place, without Spark; all else is written to the catalog by it. An existing path wins over a
     table of that name.
     """
     check_name(name)
@@ -44,10 +45,11 @@ def register_source(
         return register_parquet(catalog, name, origin.locations, key, clustered_by)
     if clustered_by:
         raise SchemaError("clustered_by is about files used in place; this source is copied, use prepare(by=...)")
-    rows = source if isinstance(source, DataFrame) else read_origin(spark, origin)
+    session = spark()
+    rows = source if isinstance(source, DataFrame) else read_origin(session, origin)
     refuse_unwritable(rows, f"the source of table {name!r}")
     with catalog.temporary(name) as temporary:
-        staged = materialise(Workbench(catalog, spark, temporary), name, rows, origin, progress)
+        staged = materialise(Workbench(catalog, session, temporary), name, rows, origin, progress)
         table = commit(catalog, name, [staged], lambda _: described(name, staged, key, origin))
     if progress is not None:
         progress(1.0)
@@ -68,7 +70,7 @@ def described(name: str, staged: Staged, key: Sequence[str], origin: Origin) -> 
     return Table(name, columns, resolve(columns, key, "key"), (layout,), version_of(columns, layout), origin)
 
 
-def origin_of(spark: SparkSession, source: str | os.PathLike[str]) -> Origin:
+def origin_of(spark: GetSpark, source: str | os.PathLike[str]) -> Origin:
     """What a text names: files by their ending, else a table that Spark knows."""
     text = os.fspath(source)
     path = local_path(text)
@@ -77,7 +79,7 @@ def origin_of(spark: SparkSession, source: str | os.PathLike[str]) -> Origin:
     if Path(path).exists() or any(glob(path)):
         return Origin(_format_of(find_files([path])[0].path) or "parquet", (path,))
     try:
-        if spark.catalog.tableExists(text):
+        if spark().catalog.tableExists(text):
             return Origin("table", (text,))
     except PySparkException as error:
         raise UnknownName(f"{text!r} is neither a path that exists nor the name of a table") from error

@@ -18,7 +18,7 @@ from nearly.engine.cluster import Sites
 from nearly.engine.native_kernel import NativeKernel, failure
 from nearly.engine.result_log import Batch, ResultLog
 from nearly.engine.samples import FirstPiece
-from nearly.engine.stream_task import Exact, Foresight, Pace, StreamFragment, StreamTask, failures, read_ahead
+from nearly.engine.stream_task import Exact, Foresight, Pace, StreamFragment, StreamTask, failures, read_ahead, read_units
 from nearly.engine.units import Units, columns_read
 from nearly.engine.worker import PAYLOAD_SCHEMA
 from nearly.errors import EngineError
@@ -163,9 +163,12 @@ class StreamJob:
         return found
 
     def _run(self) -> None:
-        """Start the Spark job and wait for its end."""
+        """Start the Spark job and wait for its end; as long as there is no Spark, do the task's work here."""
         self._go.wait(FIRST_SECONDS)
         if self.log.stopped:
+            return
+        if self.kernel.alone:
+            self._run_here()
             return
         spark = self.kernel.cluster.spark
         width = self.sites.executors
@@ -179,6 +182,13 @@ class StreamJob:
             self._trouble = EngineError(f"the Spark job failed: {trouble}")
         finally:
             spark.removeTag(self._tag)
+
+    def _run_here(self) -> None:
+        try:
+            while not (read_units(self.fragments[0], 0, self.kernel.local) or self.log.stopped or self.log.yielding):
+                pass  # the interrupt was meant for another query of the driver
+        except duckdb.Error as trouble:
+            self._trouble = failure(f"{type(trouble).__name__}: {trouble}")
 
     def _explain_the_end(self) -> None:
         """A job that ended before its units did failed, unless it was stopped."""

@@ -170,7 +170,7 @@ Foresight = Callable[[dict[str, pa.Table], int], None]
 
 
 def read_units(fragment: StreamFragment, site: int, engine: Native) -> bool:
-    """In a task: read units from where the log ends; whether all are read."""
+    """In a task, or in the driver while there is no Spark yet: read units from where the log ends; whether all are read."""
     log = ResultLog(Path(fragment.directory))
     engine.configure(fragment.settings)
     past: list[Measured] = []
@@ -185,8 +185,8 @@ def read_units(fragment: StreamFragment, site: int, engine: Native) -> bool:
                 if start and fragment.exact is not None:
                     batch = _read_all(fragment, fragment.exact, site, start, engine)
                 else:
-                    engine.load(fragment.statics)
-                    batch = _read(_Reading(fragment, start, end, engine), site)
+                    with engine.loaded(fragment.statics):
+                        batch = _read(_Reading(fragment, start, end, engine), site)
             except duckdb.InterruptException:
                 return False
             log.write(batch)
@@ -268,8 +268,8 @@ def _read(reading: _Reading, site: int, foresee: Foresight | None = None) -> Bat
 
 def _read_all(fragment: StreamFragment, exact: Exact, site: int, start: int, engine: Native) -> Batch:
     began = time.perf_counter()
-    engine.load(exact.statics)
-    answer = engine.run(exact.sql, (), {})
+    with engine.loaded(exact.statics):
+        answer = engine.run(exact.sql, (), {})
     return Batch(site, start, fragment.units, time.perf_counter() - began, 0, {ANSWER: answer}, exact=True)
 
 

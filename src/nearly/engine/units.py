@@ -1,17 +1,18 @@
 """Sampling units: the pieces in which streamed tables are read, in a random order that a seed fixes.
 
 A unit is a piece of each streamed table: some runs of neighbouring blocks, or, where rows must meet by what the tables are
-clustered by, some ranges of that column. The last units are as large as is good for reading; the first ones are single blocks cut
-out of larger units at random places, so that the first answer needs little and still sees many places. Between them sizes rise in
-steps: where rows of a unit are alike, a unit that is as large as all those before it would decide the answer by itself, and make it
-worse than the one before.
+clustered by, some ranges of that column or some buckets of its hash. The last units are as large as is good for reading; the first
+ones are single blocks or buckets cut out of larger units at random places, so that the first answer needs little and still sees
+many places. Between them sizes rise in steps: where rows of a unit are alike, a unit that is as large as all those before it would
+decide the answer by itself, and make it worse than the one before.
 
 Law: the pieces of all units together are the table, and no row is in two of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import hashlib
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, log
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from nearly.engine.blocks import Block
-from nearly.engine.layouts import Table
+from nearly.engine.layouts import Layout, Table
 from nearly.engine.pieces import Pieces, ranged_column
 from nearly.engine.reading import NativeReader
 from nearly.plan.nodes import Scan
@@ -39,12 +40,15 @@ GROUPS = 32
 """Units are put into so many groups for replicates: a replicate leaves one group out."""
 
 Span = tuple[int, int]
-"""Neighbouring blocks of the largest streamed table: first and one past the last, by place."""
+"""Neighbouring cells of the largest streamed table: first and one past the last, by place."""
+
+Cell = tuple[Block, ...]
+"""What is not cut further: a block, or all blocks of a hash bucket."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Spans of blocks and their rows."""
+    """Spans of cells and their rows."""
 
     spans: tuple[Span, ...]
     rows: int
@@ -60,10 +64,17 @@ class Units:
     """The table that the units are cut from: the largest."""
     ranged: bool
     order: tuple[Unit, ...]
+    cells: dict[str, tuple[Cell, ...]]
+    """Of each table by name, in the layout that is read: those at the same place belong together when they are buckets."""
 
     @property
     def total_rows(self) -> int:
         return self.main.rows
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells what is read in which order: equal for a query that is asked again or resumed, unless tables or layouts changed."""
+        return hashlib.sha256(repr((self._stored(), self.ranged, self.order)).encode()).hexdigest()[:16]
 
     def group(self, position: int) -> int:
         """The replicate group of the unit that is read at this position; neighbours in the order are in different groups."""
@@ -71,32 +82,42 @@ class Units:
 
     def blocks(self, position: int) -> list[Block]:
         """The blocks of the largest table that hold the rows of a unit; at the ends of a range they may hold a few others."""
-        return [block for first, end in self.order[position].spans for block in self.main.base.blocks[first:end]]
+        return _blocks(self.cells[self.main.name], self.order[position].spans)
 
     def queries(self, reader: NativeReader, scan: Scan, end: int | None = None) -> list[str]:
         """For each unit before `end`, in order, the query that reads its piece of a table, and its group where the scan has it."""
         columns = columns_read(scan)
-        return self._queries(reader, self._table(scan), columns, len(columns) < len(scan.fields), end or len(self.order))
+        return self._queries(reader, scan, columns, len(columns) < len(scan.fields), end or len(self.order))
 
     def first(self, reader: NativeReader, scan: Scan, columns: Sequence[str], end: int) -> str:
         """The query for what a scan's table has in the units before `end`: some columns, and the unit's group."""
-        return " UNION ALL ".join(self._queries(reader, self._table(scan), columns, True, end))
+        return " UNION ALL ".join(self._queries(reader, scan, columns, True, end))
 
     def rows_before(self, scan: Scan, end: int) -> Hashable:
         """Tells which rows `first` reads: equal for queries that begin with the same rows of the same table."""
-        table = self._table(scan)
-        return table.name, table.version, self.main.name, self.main.version, self._by_range(table), self.order[:end]
+        read = (scan.table, scan.layout), self._by_range(self._table(scan), self._layout(scan))
+        return read, self._stored(), self.order[:end]
+
+    def _stored(self) -> tuple[tuple[str, str, str], ...]:
+        return tuple(
+            (table.name, table.version, self._layout(scan).path) for scan, table in zip(self.scans, self.tables, strict=True)
+        )
 
     def _table(self, scan: Scan) -> Table:
         return self.tables[self.scans.index(scan)]
 
-    def _by_range(self, table: Table) -> bool:
-        return self.ranged and _is_ranged(table) and _is_ranged(self.main) and _key_type(table) == _key_type(self.main)
+    def _layout(self, scan: Scan) -> Layout:
+        return self._table(scan).layout(scan.layout)
 
-    def _queries(self, reader: NativeReader, table: Table, columns: Sequence[str], grouped: bool, end: int) -> list[str]:
+    def _by_range(self, table: Table, layout: Layout) -> bool:
+        plain = layout is table.base and self.ranged and _is_ranged(table) and _is_ranged(self.main)
+        return plain and _key_type(table) == _key_type(self.main)
+
+    def _queries(self, reader: NativeReader, scan: Scan, columns: Sequence[str], grouped: bool, end: int) -> list[str]:
         found = []
-        pieces = Pieces(reader, table, table.base, columns)
-        by_range = self._by_range(table)
+        table, layout = self._table(scan), self._layout(scan)
+        pieces = Pieces(reader, table, layout, columns)
+        by_range = self._by_range(table, layout)
         for position, unit in enumerate(self.order[:end]):
             if by_range:
                 query = pieces.of_range(self._cut(unit.spans[0][0]), self._cut(unit.spans[-1][1]), self._holes(unit))
@@ -117,8 +138,8 @@ class Units:
 
     def _share(self, table: Table, span: Span) -> Sequence[Block]:
         """The blocks of a table that belong to a span of the largest one: at the same fraction of the way."""
-        blocks, whole = table.base.blocks, len(self.main.base.blocks)
-        return blocks[len(blocks) * span[0] // whole : len(blocks) * span[1] // whole]
+        cells, whole = self.cells[table.name], len(self.cells[self.main.name])
+        return _blocks(cells, ((len(cells) * span[0] // whole, len(cells) * span[1] // whole),))
 
 
 def columns_read(scan: Scan) -> tuple[str, ...]:
@@ -129,8 +150,14 @@ def columns_read(scan: Scan) -> tuple[str, ...]:
 def units_of(cut: Cut, tables: Sequence[Table], seed: int) -> Units:
     """The units of a cut; `tables` are those of its scans, in order."""
     main = largest(tables)
-    rows = [block.rows for block in main.base.blocks]
-    spans = large_spans(main, cut.ranged)
+    layouts = {table.name: table.layout(scan.layout) for scan, table in zip(cut.scans, tables, strict=True)}
+    buckets = min(
+        (each.clustering.buckets or 1 for each in layouts.values() if each.clustering and each.clustering.buckets), default=0
+    )
+    cells = {name: cells_of(layout, buckets) for name, layout in layouts.items()}
+    ranges_of = ranged_column(main) if cut.ranged and not buckets and _is_ranged(main) else None
+    rows = [sum(block.rows for block in cell) for cell in cells[main.name]]
+    spans = large_spans(cells[main.name], ranges_of)
     random = np.random.default_rng(seed)
     free: list[tuple[Span, ...]] = [(span,) for span in spans]
     order = []
@@ -142,18 +169,18 @@ def units_of(cut: Cut, tables: Sequence[Table], seed: int) -> Units:
             free[place] = _without(free[place], run)
     rest = [_unit(rows, each) for each in free if each]
     order += [rest[place] for place in random.permutation(len(rest))]
-    return Units(cut.scans, tuple(tables), main, cut.ranged, tuple(order))
+    return Units(cut.scans, tuple(tables), main, cut.ranged, tuple(order), cells)
 
 
 def _sizes(spans: Sequence[Span]) -> list[int]:
-    """How many blocks the units have that are cut out of larger ones: one, then more, in even steps up to the size of these."""
-    blocks = max(1.0, sum(end - first for first, end in spans) / len(spans))
-    steps = max(1, ceil(log(blocks) / log(LARGEST_STEP) - 1e-9))
-    return [round(blocks ** (step / steps)) for step in range(steps)]
+    """How many cells the units have that are cut out of larger ones: one, then more, in even steps up to the size of these."""
+    cells = max(1.0, sum(end - first for first, end in spans) / len(spans))
+    steps = max(1, ceil(log(cells) / log(LARGEST_STEP) - 1e-9))
+    return [round(cells ** (step / steps)) for step in range(steps)]
 
 
 def _runs(free: tuple[Span, ...], size: int) -> list[Span]:
-    """The free blocks in runs of about so many."""
+    """The free cells in runs of about so many."""
     found: list[Span] = []
     for first, end in free:
         parts = max(1, round((end - first) / size))
@@ -162,34 +189,51 @@ def _runs(free: tuple[Span, ...], size: int) -> list[Span]:
 
 
 def _without(free: tuple[Span, ...], taken: Span) -> tuple[Span, ...]:
-    """The free blocks without those of a run."""
+    """The free cells without those of a run."""
     parts = [part for first, end in free for part in ((first, min(end, taken[0])), (max(first, taken[1]), end))]
     return tuple((first, end) for first, end in parts if first < end)
 
 
-def large_spans(table: Table, ranged: bool) -> list[Span]:
-    """The blocks in about `LARGE_UNITS` runs, ended where a file ends when that is near.
+def cells_of(layout: Layout, buckets: int) -> tuple[Cell, ...]:
+    """The blocks of a layout, or, where there are `buckets`, those of each; a layout of more buckets is folded to so many."""
+    if not buckets:
+        return tuple((block,) for block in layout.blocks)
+    found: list[list[Block]] = [[] for _ in range(buckets)]
+    for block in layout.blocks:
+        found[(block.bucket or 0) % buckets].append(block)
+    return tuple(map(tuple, found))
 
-    A run of a range begins at a value of its own, so that ranges are not empty.
+
+def large_spans(cells: Sequence[Cell], ranges_of: str | None) -> list[Span]:
+    """The cells in about `LARGE_UNITS` runs, ended where a file ends when that is near.
+
+    A run of a range begins at a value of its own, so that ranges of the column `ranges_of` are not empty.
     """
-    blocks = table.base.blocks
-    target = max(1, table.rows // LARGE_UNITS)
-    name = ranged_column(table) if ranged and _is_ranged(table) else None
+    sizes = [sum(block.rows for block in cell) for cell in cells]
+    target = max(1, sum(sizes) // LARGE_UNITS)
     spans: list[Span] = []
     first, rows = 0, 0
-    for place, block in enumerate(blocks):
-        full = rows + block.rows / 2 >= target or (rows >= 0.6 * target and block.parts[0].path != blocks[place - 1].parts[0].path)
-        if full and place > first and _begins_anew(blocks[first], block, name):
+    for place, cell in enumerate(cells):
+        full = rows + sizes[place] / 2 >= target or (rows >= 0.6 * target and _file(cell) != _file(cells[place - 1]))
+        if full and place > first and _begins_anew(cells[first], cell, ranges_of):
             spans.append((first, place))
             first, rows = place, 0
-        rows += block.rows
-    return [*spans, (first, len(blocks))] if blocks else []
+        rows += sizes[place]
+    return [*spans, (first, len(cells))] if cells else []
 
 
-def _begins_anew(before: Block, block: Block, name: str | None) -> bool:
+def _blocks(cells: Sequence[Cell], spans: Iterable[Span]) -> list[Block]:
+    return [block for first, end in spans for cell in cells[first:end] for block in cell]
+
+
+def _file(cell: Cell) -> str | None:
+    return cell[0].parts[0].path if cell else None
+
+
+def _begins_anew(before: Cell, cell: Cell, name: str | None) -> bool:
     if name is None:
         return True
-    left, right = before.statistics_of(name), block.statistics_of(name)
+    left, right = before[0].statistics_of(name), cell[0].statistics_of(name)
     return left is not None and right is not None and right.low is not None and left.low is not None and right.low > left.low
 
 

@@ -122,6 +122,19 @@ class Native:
             with self._changing:
                 self._make_room(wanted)
 
+    @contextmanager
+    def loaded(self, statics: Iterable[tuple[str, str]]) -> Iterator[None]:
+        """Have these tables in memory as long as this is open, whatever other queries load."""
+        wanted = dict(statics)
+        with self._changing:
+            self._held.update(wanted.keys())
+        try:
+            self.load(wanted.items())
+            yield
+        finally:
+            with self._changing:
+                self._held.subtract(wanted.keys())
+
     def _make_room(self, wanted: Iterable[str]) -> None:
         for oldest in [name for name in self._statics if name not in wanted and not self._held[name]]:
             if sum(self._statics.values()) <= MOST_STATIC_CELLS:
@@ -178,6 +191,12 @@ class Native:
         finally:
             self._running.discard(cursor)
             cursor.close()
+
+    def run_fragment(self, fragment: Fragment, slot: int, inputs: dict[str, pa.Table]) -> pa.Table:
+        """The result of a fragment over a slot's share of the data."""
+        self.configure(fragment.settings)
+        with self.loaded(fragment.statics):
+            return self.run(fragment.sql, fragment.views[slot], inputs)
 
     def append(self, name: str, table: pa.Table) -> None:
         """Add rows to a table, which is made of the first ones."""
@@ -268,10 +287,8 @@ class StageTask:
         fragment = self.fragment
         try:
             engine = native()
-            engine.configure(fragment.settings)
-            engine.load(fragment.statics)
             inputs = {name: pa.concat_tables(tables) for name, tables in received.items()}
-            table = engine.run(fragment.sql, fragment.views[slot], inputs)
+            table = engine.run_fragment(fragment, slot, inputs)
         except duckdb.Error as trouble:
             yield payload_row(ERROR, slot, f"{type(trouble).__name__}: {trouble}".encode())
             return

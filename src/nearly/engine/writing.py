@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -169,10 +171,11 @@ def _run(spark: SparkSession, work: Callable[[], None], to: Destination, progres
 
 
 def _written_bytes(directory: Path) -> int:
+    """The size of what is there now; Spark moves files and directories meanwhile, so that some may be gone already."""
     total = 0
-    for path in directory.rglob("*.parquet"):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:
-            continue
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            if name.endswith(".parquet"):
+                with suppress(FileNotFoundError):
+                    total += Path(parent, name).stat().st_size
     return total

@@ -28,7 +28,10 @@ class HashedLayout:
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """A table's columns, its key (empty when none is known), its size, and the column whose ranges its blocks divide."""
+    """A table's columns, its key (empty when none is known), its size, and the column whose ranges its blocks divide.
+
+    `shuffled` names a layout whose blocks are random samples of the rows.
+    """
 
     name: str
     columns: tuple[SchemaColumn, ...]
@@ -37,6 +40,7 @@ class TableSchema:
     blocks: int = 1
     ranges_of: str | None = None
     hashed: tuple[HashedLayout, ...] = ()
+    shuffled: str | None = None
 
 
 FindTable = Callable[[str], TableSchema]

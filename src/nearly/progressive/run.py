@@ -121,7 +121,7 @@ class Run:
         started = time.perf_counter()
         units = units_of(cut, [self.engine.catalog.table(scan.table) for scan in cut.scans], self.request.seed)
         log = ResultLog(query_directory(self.engine, self.id))
-        self._describe(log)
+        self._describe(log, units)
         self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, self.prepared.text)
         known = [log.end(site) for site in range(len(job.fragments))]
         state = State(cut.stages, self.engine.native.settings)
@@ -224,14 +224,18 @@ class Run:
                 job.start()
                 yield from job.batches()
 
-    def _describe(self, log: ResultLog) -> None:
+    def _describe(self, log: ResultLog, units: Units) -> None:
+        """Note what is read, for a run that goes on from the log; it must read the same."""
         versions = {name: self.engine.catalog.table(name).version for name in sorted(self.prepared.tables)}
-        if log.description() is None:
+        known = log.description()
+        if known is not None and known["units"] != units.fingerprint:
+            raise EngineError(f"a layout of a table has changed since query {self.id} began; run it again")
+        if known is None:
             request = self.request
             log.describe({
                 "text": self.prepared.text, "seed": request.seed, "confidence": request.confidence, "tables": versions,
                 "streamed": sorted(request.streamed) if request.streamed is not None else None,
-                "pace": asdict(request.pace), "slack": request.slack,
+                "pace": asdict(request.pace), "slack": request.slack, "units": units.fingerprint,
             })  # fmt: skip
 
     def _exact(self) -> Answer:

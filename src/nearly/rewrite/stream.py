@@ -11,8 +11,9 @@ Laws: the tail over the stages' rows of all units is the plan. Rows equal in a c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice, product
 
 from nearly.errors import Unsupported
 from nearly.plan.expressions import TRUE, AggregateCall, Call, Column, Expression, WindowCall, columns_of
@@ -33,7 +34,7 @@ from nearly.plan.nodes import (
     Values,
     Window,
 )
-from nearly.plan.schema import FindTable
+from nearly.plan.schema import FindTable, HashedLayout
 from nearly.plan.scope import FreshNames
 from nearly.plan.types import BOOLEAN, INT
 from nearly.rewrite.cut import UNIT, Cut, Gathered, Waiting, passed, pruned
@@ -52,6 +53,9 @@ WORTH_STREAMING = 0.02
 GATHERED_ROWS = 2_000_000
 """Rows of streamed tables that may come to the driver as they are, for aggregates that cannot be merged."""
 
+MOST_ARRANGEMENTS = 8
+"""So many ways to combine prepared layouts are tried: each costs some milliseconds of planning."""
+
 THINNED_ROWS = 30_000
 """About so many rows of a larger table come to the driver for quantiles of one value: few enough for replicates."""
 
@@ -67,12 +71,41 @@ def stream(plan: Plan, find_table: FindTable, wanted: frozenset[str] | None = No
     else:
         largest = max((find_table(scan.table).rows for scan in scans), default=0)
         chosen = {scan for scan in scans if find_table(scan.table).rows >= WORTH_STREAMING * largest}
-    while chosen and (wanted is not None or _worthwhile(scans, chosen, find_table)):
+    best, most = None, (0, False)
+    for layouts in arrangements(chosen, find_table):
+        fitting = {scan for scan in chosen if not layouts or scan.table in layouts}
+        found = _cut(plan, scans, fitting, layouts, find_table, forced=wanted is not None)
+        worth = (0, False) if found is None else (sum(find_table(scan.table).rows for scan in found.scans), found.ranged)
+        if worth > most:
+            best, most = found, worth
+    return best
+
+
+def _cut(
+    plan: Plan, scans: set[Scan], chosen: set[Scan], layouts: Layouts, find_table: FindTable, forced: bool
+) -> Cut | None:  # fmt: skip
+    """The cut that streams as many of the chosen tables as can be, in these layouts."""
+    while chosen and (forced or _worthwhile(scans, chosen, find_table)):
         try:
-            return _Streamer(find_table, frozenset(chosen)).cut(plan)
+            return _Streamer(find_table, frozenset(chosen), layouts).cut(plan)
         except Conflict as conflict:
             chosen -= conflict.scans
     return None
+
+
+Layouts = dict[str, HashedLayout]
+"""Layouts to read instead of the base ones, by table."""
+
+
+def arrangements(chosen: set[Scan], find_table: FindTable) -> Iterator[Layouts]:
+    """Which layouts may be streamed together: the base ones, or some that are hashed by one column, whose buckets line up."""
+    yield {}
+    tables = sorted({scan.table for scan in chosen})
+    prepared = {name: [each for each in find_table(name).hashed if len(each.columns) == 1] for name in tables}
+    named = [name for name in tables if prepared[name]]
+    for picked in islice(product(*(prepared[name] for name in named)), MOST_ARRANGEMENTS if named else 0):
+        fewest = min(each.buckets for each in picked)
+        yield {name: each for name, each in zip(named, picked, strict=True) if each.buckets % fewest == 0}
 
 
 def _worthwhile(scans: set[Scan], chosen: set[Scan], find_table: FindTable) -> bool:
@@ -85,6 +118,7 @@ def _worthwhile(scans: set[Scan], chosen: set[Scan], find_table: FindTable) -> b
 class _Streamer:
     find_table: FindTable
     chosen: frozenset[Scan]
+    layouts: Layouts
     fresh: FreshNames = field(default_factory=lambda: FreshNames("stream"))
     stages: dict[Plan, Gathered] = field(default_factory=dict)
     known: dict[Plan, At] = field(default_factory=dict)
@@ -97,7 +131,17 @@ class _Streamer:
             return None
         tail, stages = pruned(Project(self.gathered(top), passed(plan.columns)), tuple(self.stages.values()))
         scans = {node for stage in stages for node in stage.plan.walk() if isinstance(node, Scan) and node.share == "units"}
-        return Cut(tail, stages, tuple(sorted(scans, key=lambda scan: scan.fields[0].name)), self.ranged, self.mergeable)
+        ordered = tuple(sorted(scans, key=lambda scan: scan.fields[0].name))
+        return self._shuffled(Cut(tail, stages, ordered, self.ranged, self.mergeable))
+
+    def _shuffled(self, cut: Cut) -> Cut:
+        """The cut over a shuffled layout of its one table, where there is one and rows need not meet: blocks are better samples."""
+        layout = self.find_table(cut.scans[0].table).shuffled if len(cut.scans) == 1 and not cut.ranged else None
+        if layout is None or self.layouts:
+            return cut
+        (old,), new = cut.scans, replace(cut.scans[0], layout=layout)
+        stages = tuple(replace(stage, plan=stage.plan.transform(lambda node: new if node == old else node)) for stage in cut.stages)
+        return replace(cut, stages=stages, scans=(new,))
 
     def place(self, plan: Plan) -> At:
         if plan not in self.known:
@@ -113,8 +157,10 @@ class _Streamer:
         table = self.find_table(plan.table)
         name = f"{plan.fields[0].name}_unit" if plan.fields else self.fresh("unit")
         unit = Field(name, UNIT, INT, nullable=False)
-        by = frozenset(each.name for each in plan.fields if each.source == table.ranges_of)
-        streamed = replace(plan, fields=(*plan.fields, unit), share="units")
+        hashed = self.layouts.get(plan.table)
+        kept = table.ranges_of if hashed is None else hashed.columns[0]
+        by = frozenset(each.name for each in plan.fields if each.source == kept)
+        streamed = replace(plan, fields=(*plan.fields, unit), share="units", layout=hashed.name if hashed else plan.layout)
         return At(streamed, UNITS, frozenset({plan}), Column(INT, name), by)
 
     def values(self, plan: Values) -> At:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nearly.engine.catalog import check_name
+from nearly.engine.cluster import GetSpark
 from nearly.engine.exact import Engine
 from nearly.engine.layouts import Table, resolve
 from nearly.engine.row_scan import scan_rows
@@ -133,8 +134,8 @@ class Synopses:
             definition, states = build(self._engine, name, stored, measure, on, key, options, progress)
             store = Store(self.directory / name.lower())
             store.save(definition, states, 0, {})
-            spark = self._engine.cluster.spark
-            made = Synopsis(definition, states, TableArchive(self._engine, definition, store), store, spark=spark)
+            cluster = self._engine.cluster
+            made = Synopsis(definition, states, TableArchive(self._engine, definition, store), store, spark=lambda: cluster.spark)
             self._open[name.lower()] = made
             return made
 
@@ -174,10 +175,10 @@ class Synopses:
 
 def opened(engine: Engine, directory: Path) -> Synopsis:
     """A synopsis from disk, able to read its table again."""
-    return reopened(directory, lambda definition, store: TableArchive(engine, definition, store), engine.cluster.spark)
+    return reopened(directory, lambda definition, store: TableArchive(engine, definition, store), lambda: engine.cluster.spark)
 
 
-def reopened(directory: Path, archive: Callable[[Definition, Store], Archive], spark: Any = None) -> Synopsis:
+def reopened(directory: Path, archive: Callable[[Definition, Store], Archive], spark: GetSpark | None = None) -> Synopsis:
     """A synopsis from disk: the snapshot, then the log."""
     store = Store(directory)
     definition, states, number, streams = store.load()

@@ -15,6 +15,7 @@ import pyarrow as pa
 from nearly.algebra.moments import check_confidence
 from nearly.answer import Answer
 from nearly.engine.catalog import check_name
+from nearly.engine.cluster import GetSpark
 from nearly.engine.stream_follow import Following
 from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan.types import to_arrow
@@ -55,7 +56,7 @@ class Synopsis:
         archive: Archive,
         store: Store | None,
         number: int = 0,
-        spark: Any = None,
+        spark: GetSpark | None = None,
     ) -> None:
         self.definition = definition
         self.schema = definition.schema
@@ -270,7 +271,7 @@ class Synopsis:
         """Take JSON records from the topics insert and delete, and answer those of execute on reply, in order of their times."""
         if self._spark is None:
             raise Unsupported("this synopsis has no Spark session; open it with db.synopsis(name)")
-        return follow_kafka(self, self._spark, servers, topics or Topics(), check_name(name), checkpoint, every, settings or {})
+        return follow_kafka(self, self._spark(), servers, topics or Topics(), check_name(name), checkpoint, every, settings or {})
 
     # --- looking after -----------------------------------------------------------------------------------------------
 

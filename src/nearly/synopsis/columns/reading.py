@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from nearly.errors import SchemaError, unknown
@@ -101,6 +100,8 @@ def _words(column: pa.Array | pa.ChunkedArray) -> Hashes:
         return np.where(nulls, np.uint64(0x5BD1E995), words)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         objects = column.to_numpy(zero_copy_only=False)
-        hashed: Hashes = pd.util.hash_array(objects, categorize=False)
+        from pandas import util  # noqa: PLC0415  loading it takes longer than a first answer
+
+        hashed: Hashes = util.hash_array(objects, categorize=False)
         return hashed
     return np.ascontiguousarray(as_floats(column)).view(np.uint64)
