@@ -24,6 +24,7 @@ populations); Satterthwaite 1946 (degrees of freedom).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +62,15 @@ class Interval:
     def withheld(self) -> NDArray[np.bool_]:
         """Cells for which no interval is given."""
         return np.isnan(self.low) | np.isnan(self.high)
+
+
+def joined(intervals: Sequence[Interval]) -> Interval:
+    """The intervals of some cells as those of all of them."""
+    nothing = np.empty(0)
+    low, high, error = (
+        np.concatenate([nothing, *(getattr(each, side) for each in intervals)]) for side in ("low", "high", "error")
+    )
+    return Interval(low, high, error)
 
 
 def interval(

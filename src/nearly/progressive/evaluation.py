@@ -15,7 +15,8 @@ from nearly.engine.units import GROUPS
 from nearly.errors import Unsupported
 from nearly.estimate.distinct import distinct
 from nearly.estimate.incidence import fit
-from nearly.estimate.intervals import anytime, interval
+from nearly.estimate.intervals import anytime, interval, joined
+from nearly.estimate.quantiles import Sampled, Values
 from nearly.plan.expressions import Column, same
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import Input, Join, Output, Plan, Project, Query
@@ -25,6 +26,7 @@ from nearly.progressive.certain import CertainBounds
 from nearly.progressive.reading import Reading
 from nearly.rewrite.cut import Cut
 from nearly.rewrite.distinct_counts import distinct_counts, keys_by_unit
+from nearly.rewrite.quantile_columns import quantile_columns, values_by_unit
 from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
 from nearly.rewrite.weighted import Growths, Weighted
 
@@ -32,6 +34,8 @@ REPLICATED_ROWS = 2_000_000
 """Replicates are evaluated when the state has at most so many rows, counted once per replicate."""
 FEWER_GROUPS = (GROUPS, GROUPS // 2, GROUPS // 4)
 """Of a larger state there are fewer replicates, which make longer intervals, but better ones than none."""
+QUANTILE_ROWS = 2_000
+"""Answers of more rows have intervals of quantiles from replicates, which are computed for all rows at once."""
 
 Floats = NDArray[np.float64]
 
@@ -90,9 +94,10 @@ class Evaluation:
         numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type)]
         extremes = [place for place in numbers if self.cut.tail.columns[place].name in point.extremes]
         open_, counts = self._with_distinct_counts(sides.opened(evolving), reading, look)
+        open_, quantiles = self._with_quantiles(open_, found, reading, look)
         for place in extremes:
             open_ = open_.surely(place, _floats(found.column(place)))
-        numbers = [place for place in numbers if place not in {*counts, *extremes}]
+        numbers = [place for place in numbers if place not in {*counts, *quantiles, *extremes}]
         groups = next((each for each in FEWER_GROUPS if self.state.rows * (min(reading.groups, each) + 1) <= REPLICATED_ROWS), None)
         if not numbers or groups is None:
             return open_
@@ -128,6 +133,29 @@ class Evaluation:
             sides = sides.valued(place, np.array([keys.estimate])).closed(place, np.array([keys.estimate]), fixed, lasting)
         return sides, set(found)
 
+    def _with_quantiles(self, sides: Sides, found: pa.Table, reading: Reading, look: int) -> tuple[Sides, set[int]]:
+        """Quantiles with the bounds that are made for them; and their places."""
+        if found.num_rows > QUANTILE_ROWS or reading.groups < 2:
+            return sides, set()
+        places = {column.name: place for place, column in enumerate(self.cut.tail.columns)}
+        made: set[int] = set()
+        sampled = Sampled(reading.share, reading.units, reading.group_rows)
+        for name, column in quantile_columns(self.cut.tail).items():
+            try:
+                table = self.state.run(values_by_unit(column, self.cut.stages))
+            except Unsupported:
+                continue
+            cells = _values_by_key(table, reading)
+            keys = [tuple(row.values()) for row in found.select([*column.keys]).to_pylist()] if column.keys else [()]
+            values = [cells.get(key, Values(np.empty(0), np.empty(0, dtype=np.int64))) for key in keys]
+            theta, place = _floats(found.column(places[name])), places[name]
+            fixed, lasting = (
+                joined([each.interval(column.p, sampled, self.confidence, look=at) for each in values]) for at in (None, look)
+            )
+            sides = sides.closed(place, theta, fixed, lasting)
+            made.add(place)
+        return sides, made
+
     def _replicates(
         self, point: Weighted, found: pa.Table, numbers: list[int], growths: Growths, reading: Reading
     ) -> NDArray[np.float64] | None:
@@ -156,6 +184,19 @@ def _supported(theta: Floats, copies: Floats) -> Floats:
     """Replicates without those of cells that are zero in all of them: nothing read says how far from zero they will end."""
     empty = (theta == 0) & np.all((copies == 0) | np.isnan(copies), axis=0)
     return np.where(empty, np.nan, copies)
+
+
+def _values_by_key(table: pa.Table, reading: Reading) -> dict[tuple[Any, ...], Values]:
+    """From rows (key_0, ..., unit_group, value): the values of each key."""
+    values = _floats(table["value"])
+    groups = reading.places(table["unit_group"].to_numpy())
+    keys = table.drop_columns(["unit_group", "value"])
+    if not keys.num_columns:
+        return {(): Values.of(values, groups)}
+    rows: dict[tuple[Any, ...], list[int]] = {}
+    for place, key in enumerate(zip(*(column.to_pylist() for column in keys.columns), strict=True)):
+        rows.setdefault(key, []).append(place)
+    return {key: Values.of(values[mine], groups[mine]) for key, mine in rows.items()}
 
 
 def _identities(found: pa.Table, identity: list[Column]) -> pa.Table:

@@ -76,6 +76,10 @@ class Reading:
             table[places[row["unit_group"]], row["seen_in"] - 1] += row["keys"]
         return table
 
+    def places(self, groups: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The place, in `group_rows`, of each of some groups of units."""
+        return np.searchsorted(self._numbers(), groups)
+
     def weights(self) -> pa.Table:
         """Replicate r leaves out the r-th group read: (replicate, unit_group, unit_weight), zero weights left out."""
         numbers, rows = self._numbers(), self.group_rows
