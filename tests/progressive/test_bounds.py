@@ -52,6 +52,20 @@ def test_intervals_keep_to_what_is_certain(stored: Stored) -> None:
             assert low is None or low >= hard_low
 
 
+def test_quantiles_by_key_beside_other_aggregates(stored: Stored, population: Population) -> None:
+    """Each key's interval is that of its own rows, whatever stands beside it and however rows are ordered."""
+    text = "SELECT sum(y) AS s, median(y) AS m, k + 0 AS shown, k, percentile(y, 0.9D) AS q FROM t GROUP BY k ORDER BY m"
+    covered = []
+    for seed in range(5):
+        (answer,) = stored.answers(text, seed, (40,))
+        for row, key in enumerate(answer.table["k"].to_pylist()):
+            mine = population.y[population.key == key]
+            for name, p in (("m", 0.5), ("q", 0.9)):
+                low, high = (side[name][row].as_py() for side in (answer.low, answer.high))
+                covered.append(low <= np.quantile(mine, p) <= high)
+    assert np.mean(covered) >= 0.8
+
+
 def test_a_large_state_has_fewer_replicates(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     query = "SELECT avg(y) AS a FROM t WHERE x > (SELECT avg(x) FROM t)"
     (usual,) = stored.answers(query, 0, (40,))
