@@ -66,6 +66,20 @@ def test_quantiles_by_key_beside_other_aggregates(stored: Stored, population: Po
     assert np.mean(covered) >= 0.8
 
 
+def test_distinct_counts_by_key(stored: Stored, population: Population) -> None:
+    """Each key's estimate and interval are those of its own values, and much shorter than the number itself."""
+    covered, widths = [], []
+    for seed in range(8):
+        text = "SELECT sum(y) AS s, count(DISTINCT tag) AS d, k AS shown FROM t GROUP BY k ORDER BY k DESC"
+        (answer,) = stored.answers(text, seed, (40,))
+        for row, key in enumerate(answer.table["shown"].to_pylist()):
+            low, high = (side["d"][row].as_py() for side in (answer.low, answer.high))
+            covered.append(low <= len(np.unique(population.tag[population.key == key])) <= high)
+            widths.append((high - low) / answer.table["d"][row].as_py())
+    assert np.mean(covered) >= 0.85
+    assert np.median(widths) < 0.5
+
+
 def test_a_large_state_has_fewer_replicates(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     query = "SELECT avg(y) AS a FROM t WHERE x > (SELECT avg(x) FROM t)"
     (usual,) = stored.answers(query, 0, (40,))

@@ -13,20 +13,17 @@ from nearly.answer import Answer
 from nearly.engine.state import State
 from nearly.engine.units import GROUPS
 from nearly.errors import Unsupported
-from nearly.estimate.distinct import distinct
 from nearly.estimate.incidence import fit
-from nearly.estimate.intervals import anytime, interval, joined
-from nearly.estimate.quantiles import Sampled, Values
+from nearly.estimate.intervals import anytime, interval
 from nearly.plan.expressions import Column, same
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import Input, Join, Output, Plan, Project, Query
 from nearly.plan.types import DOUBLE, INT, is_numeric
-from nearly.progressive.cells import Sides, assemble
+from nearly.progressive.cells import Sides, assemble, floats
 from nearly.progressive.certain import CertainBounds
+from nearly.progressive.own_intervals import OwnIntervals
 from nearly.progressive.reading import Reading
 from nearly.rewrite.cut import Cut
-from nearly.rewrite.distinct_counts import distinct_counts, keys_by_unit
-from nearly.rewrite.quantile_columns import quantile_columns, values_by_unit
 from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
 from nearly.rewrite.weighted import Growths, Weighted
 
@@ -34,8 +31,6 @@ REPLICATED_ROWS = 2_000_000
 """Replicates are evaluated when the state has at most so many rows, counted once per replicate."""
 FEWER_GROUPS = (GROUPS, GROUPS // 2, GROUPS // 4)
 """Of a larger state there are fewer replicates, which make longer intervals, but better ones than none."""
-QUANTILE_ROWS = 2_000
-"""Answers of more rows have intervals of quantiles from replicates, which are computed for all rows at once."""
 
 Floats = NDArray[np.float64]
 
@@ -93,11 +88,10 @@ class Evaluation:
         """The sides with intervals for the numbers among the evolving columns; what cannot be bounded is open."""
         numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type)]
         extremes = [place for place in numbers if self.cut.tail.columns[place].name in point.extremes]
-        open_, counts = self._with_distinct_counts(sides.opened(evolving), reading, look)
-        open_, quantiles = self._with_quantiles(open_, found, reading, look)
+        open_, apart = OwnIntervals(self.cut, self.state, self.confidence).closed(sides.opened(evolving), found, reading, look)
         for place in extremes:
-            open_ = open_.surely(place, _floats(found.column(place)))
-        numbers = [place for place in numbers if place not in {*counts, *quantiles, *extremes}]
+            open_ = open_.surely(place, floats(found.column(place)))
+        numbers = [place for place in numbers if place not in {*apart, *extremes}]
         groups = next((each for each in FEWER_GROUPS if self.state.rows * (min(reading.groups, each) + 1) <= REPLICATED_ROWS), None)
         if not numbers or groups is None:
             return open_
@@ -107,7 +101,7 @@ class Evaluation:
             return open_
         seen = None if point.seen is None else found[point.seen.name].to_numpy(zero_copy_only=False)
         for place, column in enumerate(numbers):
-            theta = _floats(found.column(column))
+            theta = floats(found.column(column))
             arguments: dict[str, Any] = {"units": reading.units, "group_rows": replicated.group_rows}
             if seen is not None:
                 arguments["seen_in"] = np.nan_to_num(np.asarray(seen, dtype=float), nan=float(reading.groups))
@@ -116,45 +110,6 @@ class Evaluation:
             lasting = anytime(theta, values, reading.share, self.confidence, look=look, **arguments)
             open_ = open_.closed(column, theta, fixed, lasting)
         return open_
-
-    def _with_distinct_counts(self, sides: Sides, reading: Reading, look: int) -> tuple[Sides, set[int]]:
-        """Counts of keys with the estimates and bounds that are made for them; and their places."""
-        if reading.share >= 1:
-            return sides, set()
-        keyed = keyed_aggregates(self.cut.tail, self.cut.stages)
-        names = {column.name: place for place, column in enumerate(self.cut.tail.columns)}
-        found = {names[name]: counted for name, counted in distinct_counts(self.cut.tail).items() if counted.aggregate in keyed}
-        for place, counted in found.items():
-            table = self.state.run(keys_by_unit(counted, self.cut.stages))
-            keys = distinct(reading.incidence(table), reading.share, reading.group_rows)
-            if not keys.seen:
-                continue  # nothing read says how many there may be
-            fixed, lasting = keys.interval(self.confidence), keys.interval(self.confidence, look=look)
-            sides = sides.valued(place, np.array([keys.estimate])).closed(place, np.array([keys.estimate]), fixed, lasting)
-        return sides, set(found)
-
-    def _with_quantiles(self, sides: Sides, found: pa.Table, reading: Reading, look: int) -> tuple[Sides, set[int]]:
-        """Quantiles with the bounds that are made for them; and their places."""
-        if found.num_rows > QUANTILE_ROWS or reading.groups < 2:
-            return sides, set()
-        places = {column.name: place for place, column in enumerate(self.cut.tail.columns)}
-        made: set[int] = set()
-        sampled = Sampled(reading.share, reading.units, reading.group_rows)
-        for name, column in quantile_columns(self.cut.tail).items():
-            try:
-                table = self.state.run(values_by_unit(column, self.cut.stages))
-            except Unsupported:
-                continue
-            cells = _values_by_key(table, reading)
-            keys = [tuple(row.values()) for row in found.select([*column.keys]).to_pylist()] if column.keys else [()]
-            values = [cells.get(key, Values(np.empty(0), np.empty(0, dtype=np.int64))) for key in keys]
-            theta, place = _floats(found.column(places[name])), places[name]
-            fixed, lasting = (
-                joined([each.interval(column.p, sampled, self.confidence, look=at) for each in values]) for at in (None, look)
-            )
-            sides = sides.closed(place, theta, fixed, lasting)
-            made.add(place)
-        return sides, made
 
     def _replicates(
         self, point: Weighted, found: pa.Table, numbers: list[int], growths: Growths, reading: Reading
@@ -176,7 +131,7 @@ class Evaluation:
         copies = np.full((reading.groups, found.num_rows, len(numbers)), np.nan)
         replicate_, row = matched.column(0).to_numpy(), matched.column(1).to_numpy()
         for place in range(len(numbers)):
-            copies[replicate_, row, place] = _floats(matched.column(2 + place))
+            copies[replicate_, row, place] = floats(matched.column(2 + place))
         return copies
 
 
@@ -184,19 +139,6 @@ def _supported(theta: Floats, copies: Floats) -> Floats:
     """Replicates without those of cells that are zero in all of them: nothing read says how far from zero they will end."""
     empty = (theta == 0) & np.all((copies == 0) | np.isnan(copies), axis=0)
     return np.where(empty, np.nan, copies)
-
-
-def _values_by_key(table: pa.Table, reading: Reading) -> dict[tuple[Any, ...], Values]:
-    """From rows (key_0, ..., unit_group, value): the values of each key."""
-    values = _floats(table["value"])
-    groups = reading.places(table["unit_group"].to_numpy())
-    keys = table.drop_columns(["unit_group", "value"])
-    if not keys.num_columns:
-        return {(): Values.of(values, groups)}
-    rows: dict[tuple[Any, ...], list[int]] = {}
-    for place, key in enumerate(zip(*(column.to_pylist() for column in keys.columns), strict=True)):
-        rows.setdefault(key, []).append(place)
-    return {key: Values.of(values[mine], groups[mine]) for key, mine in rows.items()}
 
 
 def _identities(found: pa.Table, identity: list[Column]) -> pa.Table:
@@ -218,7 +160,3 @@ def _matched(plan: Weighted, identity: list[Column], numbers: list[Column]) -> P
     outputs = [Output("replicate_number", plan.replicate), Output("row_number", row)]
     outputs += [Output(f"number_{place}", coerce(Column(types[c.name], c.name), DOUBLE)) for place, c in enumerate(numbers)]
     return Project(joined, tuple(outputs))
-
-
-def _floats(column: pa.ChunkedArray) -> Floats:
-    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)

@@ -1,4 +1,4 @@
-"""Columns of an answer that count the keys of an aggregate: `count(distinct x)`, or a count of all rows of a grouping."""
+"""Columns of an answer that count the keys of an aggregate: `count(distinct x)`, by group or not, or all rows of a grouping."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from nearly.rewrite.weigh import rows_with_units
 
 @dataclass(frozen=True, slots=True)
 class CountedKeys:
-    """The keys of an aggregate are counted; `present` names those of its keys that must not be null for that."""
+    """The keys of an aggregate are counted; `present` names those of its keys that must not be null for that.
+
+    They are counted by some of its keys, `by`, which are the columns `shown` of the answer.
+    """
 
     aggregate: Aggregate
     present: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 def distinct_counts(plan: Plan) -> dict[str, CountedKeys]:
@@ -25,13 +30,14 @@ def distinct_counts(plan: Plan) -> dict[str, CountedKeys]:
         case Sort() | Limit():
             return distinct_counts(plan.child)
         case Project():
-            below = distinct_counts(plan.child)
+            passed = {o.expression.name: o.name for o in reversed(plan.outputs) if isinstance(o.expression, Column)}
+            found = distinct_counts(plan.child)
             return {
-                output.name: below[output.expression.name]
-                for output in plan.outputs
-                if isinstance(output.expression, Column) and output.expression.name in below
+                passed[name]: replace(counted, shown=tuple(passed[key] for key in counted.shown))
+                for name, counted in found.items()
+                if name in passed and all(key in passed for key in counted.shown)
             }
-        case Aggregate(keys=(), sets=None):
+        case Aggregate(sets=None):
             return _counts(plan)
     return {}
 
@@ -45,6 +51,10 @@ def _counts(plan: Aggregate) -> dict[str, CountedKeys]:
     if not isinstance(child, Aggregate) or not child.keys or child.sets is not None:
         return {}
     keys = {key.name for key in child.keys}
+    by = tuple(names.get(key.expression.name, "") if isinstance(key.expression, Column) else "" for key in plan.keys)
+    if not keys.issuperset(by):
+        return {}
+    shown = tuple(key.name for key in plan.keys)
     found = {}
     for output in plan.aggregates:
         call = output.expression
@@ -53,12 +63,12 @@ def _counts(plan: Aggregate) -> dict[str, CountedKeys]:
         columns = [names.get(each.name) if isinstance(each, Column) else None for each in call.arguments]
         present = tuple(name for name in columns if name in keys)
         if len(present) == len(columns):
-            found[output.name] = CountedKeys(child, present)
+            found[output.name] = CountedKeys(child, present, by, shown)
     return found
 
 
 def keys_by_unit(counted: CountedKeys, stages: tuple[Gathered, ...]) -> Plan:
-    """How many keys of each unit group were seen in how many of them: columns `unit_group`, `seen_in` and `keys`."""
+    """How many keys of each unit group were seen in how many of them: columns `key_0`, ..., `unit_group`, `seen_in` and `keys`."""
     rows, keys = rows_with_units(counted.aggregate, stages)
     assert rows.unit is not None  # noqa: S101  rows_with_units refuses others
     unit = Output("unit_group", rows.unit)
@@ -68,5 +78,7 @@ def keys_by_unit(counted: CountedKeys, stages: tuple[Gathered, ...]) -> Plan:
         pairs = Filter(pairs, Call(BOOLEAN, "isnotnull", (key,)))
     count = AggregateCall(LONG, "count", ())
     seen = Output("seen_in", WindowCall(LONG, count, tuple(key.column for key in keys), ()))
-    passed = (replace(unit, expression=unit.column), replace(seen, expression=seen.column))
+    columns = {key.name: key.column for key in keys}
+    by = tuple(Output(f"key_{place}", columns[name]) for place, name in enumerate(counted.by))
+    passed = (*by, replace(unit, expression=unit.column), replace(seen, expression=seen.column))
     return Aggregate(Window(pairs, (seen,)), passed, (Output("keys", count),))
