@@ -80,6 +80,19 @@ def test_distinct_counts_by_key(stored: Stored, population: Population) -> None:
     assert np.median(widths) < 0.5
 
 
+def test_averages_over_keys(stored: Stored, population: Population) -> None:
+    """A total divided by the number of keys: intervals cover, and are far from zero."""
+    text = "SELECT avg(c) AS a FROM (SELECT tag, count(*) AS c FROM t GROUP BY tag) AS u"
+    truth = ROWS / len(np.unique(population.tag))
+    covered = []
+    for seed in range(12):
+        (answer,) = stored.answers(text, seed, (40,))
+        low, value, high = (side["a"][0].as_py() for side in (answer.low, answer.table, answer.high))
+        covered.append(low <= truth <= high)
+        assert 0.6 * value < low < value < high < 1.6 * value
+    assert sum(covered) >= 10
+
+
 def test_a_large_state_has_fewer_replicates(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     query = "SELECT avg(y) AS a FROM t WHERE x > (SELECT avg(x) FROM t)"
     (usual,) = stored.answers(query, 0, (40,))

@@ -73,6 +73,21 @@ def joined(intervals: Sequence[Interval]) -> Interval:
     return Interval(low, high, error)
 
 
+def quotient(total: Floats, of_total: Interval, count: Floats, of_count: Interval) -> Interval:
+    """The interval of total / count from those of both, whose errors are taken to be independent; counts are positive.
+
+    Each end is as far from the quotient as both errors together take it: the root of the sum of squares of how far each takes it
+    alone (Donner and Zou 2012).
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle = total / count
+        ends = total / of_count.low, total / of_count.high
+        low = middle - np.hypot(middle - of_total.low / count, middle - np.minimum(*ends))
+        high = middle + np.hypot(of_total.high / count - middle, np.maximum(*ends) - middle)
+        error = np.hypot(of_total.error / count, middle * of_count.error / count)
+    return Interval(low, high, error)
+
+
 def interval(
     theta: ArrayLike,
     replicates: ArrayLike,

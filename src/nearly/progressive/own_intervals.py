@@ -1,4 +1,4 @@
-"""Columns whose intervals do not come from replicates: counts of keys, and quantiles."""
+"""Columns whose intervals do not come from replicates of themselves: counts of keys, averages over keys, and quantiles."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import pyarrow as pa
 from nearly.engine.state import State
 from nearly.errors import Unsupported
 from nearly.estimate.distinct import Distinct, distinct
-from nearly.estimate.intervals import FEWEST_SEEN, Interval, joined
+from nearly.estimate.intervals import FEWEST_SEEN, Floats, Interval, anytime, interval, joined, quotient
 from nearly.estimate.quantiles import Sampled, Values
+from nearly.plan.expressions import Expression
 from nearly.progressive.cells import Sides, floats
 from nearly.progressive.reading import Reading
 from nearly.rewrite.cut import Cut
-from nearly.rewrite.distinct_counts import CountedKeys, distinct_counts, keys_by_unit
+from nearly.rewrite.distinct_counts import CountedKeys, distinct_counts, keys_by_unit, totals_by_unit
 from nearly.rewrite.quantile_columns import QuantileColumn, quantile_columns, values_by_unit
 from nearly.rewrite.weigh import keyed_aggregates
 
@@ -58,7 +59,7 @@ class OwnIntervals:
         return sides, apart
 
     def _counted(self, sides: Sides, place: int, counted: CountedKeys, found: pa.Table, reading: Reading, look: int) -> Sides:
-        """Counts of keys, by group or not."""
+        """Counts of keys, or averages over them, by group or not."""
         cells = _by_key(self.state.run(keys_by_unit(counted, self.cut.stages)))
         made = []
         for key in _keys(found, counted.shown):
@@ -67,7 +68,27 @@ class OwnIntervals:
             made.append((distinct(reading.incidence(rows), reading.share, reading.group_rows), enough))
         theta = np.array([each.estimate for each, _ in made])
         fixed, lasting = (joined([self._of_count(*each, at) for each in made]) for at in (None, look))
+        if counted.total is not None:
+            totals = self._totals(counted, counted.total, found, reading)
+            fixed, lasting = (
+                quotient(totals.estimate, totals.interval(reading, self.confidence, at), theta, each)
+                for at, each in ((None, fixed), (look, lasting))
+            )
+            with np.errstate(divide="ignore", invalid="ignore"):
+                theta = totals.estimate / theta
         return sides.valued(place, theta).closed(place, theta, fixed, lasting)
+
+    def _totals(self, counted: CountedKeys, total: Expression, found: pa.Table, reading: Reading) -> _Totals:
+        """Sums over all rows of the answer's groups."""
+        cells = _by_key(self.state.run(totals_by_unit(counted, total, self.cut.stages)))
+        keys, group_rows = _keys(found, counted.shown), reading.group_rows
+        sums = np.zeros((len(group_rows), len(keys)))
+        for place, key in enumerate(keys):
+            for group, value in cells.get(key, []):
+                sums[reading.places(np.array([group])), place] += value or 0.0
+        rows, whole = reading.plan.total_rows, sums.sum(axis=0)
+        left = (group_rows.sum() - group_rows)[:, None]
+        return _Totals(rows / group_rows.sum() * whole, rows / left * (whole - sums))
 
     def _of_count(self, keys: Distinct, enough: bool, look: int | None) -> Interval:
         """Where nothing was read, or too little, nothing says how many keys there may be."""
@@ -88,6 +109,20 @@ class OwnIntervals:
             joined([each.interval(column.p, sampled, self.confidence, look=at) for each in made]) for at in (None, look)
         )
         return sides.closed(place, floats(found.column(place)), fixed, lasting)
+
+
+@dataclass(frozen=True, slots=True)
+class _Totals:
+    """Estimated sums (cells) and their replicates (groups x cells)."""
+
+    estimate: Floats
+    replicates: Floats
+
+    def interval(self, reading: Reading, confidence: float, look: int | None) -> Interval:
+        given: dict[str, Any] = {"units": reading.units, "group_rows": reading.group_rows}
+        if look is None:
+            return interval(self.estimate, self.replicates, reading.share, confidence, **given)
+        return anytime(self.estimate, self.replicates, reading.share, confidence, look=look, **given)
 
 
 def _by_key(table: pa.Table) -> dict[Key, list[Any]]:
