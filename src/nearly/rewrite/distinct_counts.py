@@ -19,8 +19,8 @@ from nearly.rewrite.weigh import rows_with_units
 class CountedKeys:
     """The keys of an aggregate are counted; `present` names those of its keys that must not be null for that.
 
-    They are counted by some of its keys, `by`, which are the columns `shown` of the answer. With a `total`, the column is the sum of
-    that over all rows, divided by the number of keys that have one.
+    They are counted by some of its keys, `by`, which are the columns `shown` of the answer. With a `total`, the column is the sum
+    of that over all rows, divided by the number of keys that have one.
     """
 
     aggregate: Aggregate
