@@ -33,15 +33,16 @@ class CountedKeys:
 def distinct_counts(plan: Plan) -> dict[str, CountedKeys]:
     """The columns of a plan, by name, that count the keys of an aggregate below, with nothing in between that drops any."""
     match plan:
-        case Sort() | Limit():
+        case Sort() | Limit() | Filter():
             return distinct_counts(plan.child)
         case Project():
-            passed = {o.expression.name: o.name for o in reversed(plan.outputs) if isinstance(o.expression, Column)}
+            columns = [(o.name, o.expression.name) for o in plan.outputs if isinstance(o.expression, Column)]
+            shown = {below: name for name, below in reversed(columns)}
             found = distinct_counts(plan.child)
             return {
-                passed[name]: replace(counted, shown=tuple(passed[key] for key in counted.shown))
-                for name, counted in found.items()
-                if name in passed and all(key in passed for key in counted.shown)
+                name: replace(found[below], shown=tuple(shown[key] for key in found[below].shown))
+                for name, below in columns
+                if below in found and all(key in shown for key in found[below].shown)
             }
         case Aggregate(sets=None):
             return _counts(plan)

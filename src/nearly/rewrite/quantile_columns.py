@@ -31,11 +31,13 @@ def quantile_columns(plan: Plan) -> dict[str, QuantileColumn]:
     for node in plan.walk():
         if not isinstance(node, Aggregate) or node.sets is not None or not all(key.name in shown for key in node.keys):
             continue
-        for output in node.aggregates:
-            p = _share(output.expression) if output.name in shown else None
-            if p is not None and isinstance(output.expression, AggregateCall):
-                keys = tuple(shown[key.name] for key in node.keys)
-                found[shown[output.name]] = QuantileColumn(node, output.expression, p, keys)
+        keys = tuple(shown[key.name] for key in node.keys)
+        calls = {output.name: output.expression for output in node.aggregates}
+        for name, origin in origins.items():
+            call = calls.get(origin)
+            p = _share(call)
+            if p is not None and isinstance(call, AggregateCall):
+                found[name] = QuantileColumn(node, call, p, keys)
     return found
 
 
