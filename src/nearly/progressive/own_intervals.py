@@ -21,8 +21,8 @@ from nearly.rewrite.distinct_counts import CountedKeys, distinct_counts, keys_by
 from nearly.rewrite.quantile_columns import QuantileColumn, quantile_columns, values_by_unit
 from nearly.rewrite.weigh import keyed_aggregates
 
-COUNTED_ROWS = 50
-"""Answers of more rows have no intervals of distinct counts: each takes some milliseconds, and replicates would mislead."""
+COUNTED_ROWS = 20
+"""Answers of more rows have no intervals of distinct counts: each takes tens of milliseconds, and replicates would mislead."""
 QUANTILE_ROWS = 2_000
 """Answers of more rows have intervals of quantiles from replicates, which are computed for all rows at once."""
 
