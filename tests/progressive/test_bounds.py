@@ -57,7 +57,7 @@ def test_a_large_state_has_fewer_replicates(stored: Stored, monkeypatch: pytest.
     (usual,) = stored.answers(query, 0, (40,))
     monkeypatch.setattr(evaluation, "REPLICATED_ROWS", 12 * usual.stats["state_rows"])
     (fewer,) = stored.answers(query, 0, (40,))
-    assert fewer.table.equals(usual.table)
+    assert fewer.table["a"][0].as_py() == pytest.approx(usual.table["a"][0].as_py())
     assert fewer.low != usual.low
     assert fewer.low["a"][0].as_py() < fewer.table["a"][0].as_py() < fewer.high["a"][0].as_py()
     monkeypatch.setattr(evaluation, "REPLICATED_ROWS", 2 * usual.stats["state_rows"])
