@@ -69,15 +69,16 @@ class Functions:
         return signature
 
     def add_mapped(
-        self, title: str, function: Callable[[pa.Table], Any], query: exp.Query, takes: Columns, gives: Columns, keys: int | None
-    ) -> Mapped:
+        self, title: str, function: Callable[[pa.Table], Any], query: exp.Query, takes: Columns, gives: Columns, keys: int | None,
+        estimates: tuple[str | None, ...] = (),
+    ) -> Mapped:  # fmt: skip
         """What a function makes of the rows of a query, as a relation."""
         for name, type_ in takes:
             if not is_simple(type_):
                 raise Unsupported(f"column {name!r} of type {type_} for a Python function; drop or convert it before")
         adapter = TableAdapter(title, function, _schema(takes), _schema(gives), keys is not None)
         payload = _pickled(title, function, adapter)
-        mapped = Mapped(_symbol("nearly_mapped", payload, to_text(query)), query, gives, keys)
+        mapped = Mapped(_symbol("nearly_mapped", payload, to_text(query)), query, gives, keys, estimates)
         fields = ", ".join(f"c{place} {type_sql(type_).sql(dialect='duckdb')}" for place, (_, type_) in enumerate(gives))
         with self._lock:
             self._travelling[mapped.name] = Travelling(mapped.name, f"STRUCT({fields})[]", payload)

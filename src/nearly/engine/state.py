@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import duckdb
@@ -20,6 +21,11 @@ COMPACT_ABOVE = 100_000
 """Partial rows up to this many are left as they came."""
 
 
+MOST_IDLE = 2
+_idle: list[Native] = []
+"""Engines that no query uses."""
+
+
 @dataclass(slots=True)
 class State:
     """Tables named after the stages. Law: merging the parts of a stage never changes what the tail gives."""
@@ -34,11 +40,22 @@ class State:
 
     @property
     def engine(self) -> Native:
-        """An engine of its own; opening one takes a while, so it is done when it is first needed."""
+        """An engine of its own; opening one takes a while, so it is done when it is first needed, and one of before is taken."""
         if self._native is None:
-            self._native = Native()
+            with suppress(IndexError):
+                self._native = _idle.pop()
+            self._native = self._native or Native()
             self._native.configure(self.settings)
         return self._native
+
+    def close(self) -> None:
+        """Know nothing any more, and leave the engine to another query."""
+        with self._lock:
+            engine, self._native = self._native, None
+            if engine is not None and len(_idle) < MOST_IDLE:
+                with suppress(duckdb.Error):  # an engine that failed for good is left alone
+                    engine.forget()
+                    _idle.append(engine)
 
     @property
     def rows(self) -> int:

@@ -43,7 +43,8 @@ class QueryBinder:
         """A binder whose queries may select from what a user's function makes of a query."""
         rows = self.query(mapped.query, None).plan
         given = tuple(Column(type_, self.fresh(name)) for name, type_ in mapped.outputs)
-        named = Named(Apply(rows, mapped.name, rows.columns, given, mapped.keys), tuple(name for name, _ in mapped.outputs))
+        made = Apply(rows, mapped.name, rows.columns, given, mapped.keys, estimates=mapped.estimates)
+        named = Named(made, tuple(name for name, _ in mapped.outputs))
         return replace(self, environment={**self.environment, mapped.name.lower(): named})
 
     def query(self, node: exp.Expr, outer: Scope | None) -> Named:

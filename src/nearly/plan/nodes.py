@@ -325,6 +325,7 @@ class Apply(Plan):
 
     With `keys` None it may be given the rows in pieces: f(a + b) = f(a) + f(b). Otherwise it needs all rows at once, and its first
     `keys` columns identify a row. `by` is a column of the child that is passed on: rows that differ in it are different pieces.
+    `estimates` tells of the columns after the keys what their values over a sample of the rows say about all of them.
     """
 
     child: Plan
@@ -333,6 +334,7 @@ class Apply(Plan):
     given: tuple[Column, ...]
     keys: int | None = None
     by: Column | None = None
+    estimates: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
         missing = {column.name for column in self.taken} - self.child.names

@@ -32,13 +32,16 @@ class Mapped:
     """A relation that a function makes of the rows of a query; queries select from it by its name.
 
     `keys` is None for a function that may be given the rows in pieces: f(a + b) = f(a) + f(b) as bags of rows. Otherwise it needs
-    all rows at once, and its first `keys` columns identify a row of its result.
+    all rows at once, and its first `keys` columns identify a row of its result. For each other column, `estimates` tells what its
+    value over a random sample of the rows says about all rows: it is an estimate of a `mean`, to be taken as it is, or of a
+    `total`, which grows with the rows; None when neither is known.
     """
 
     name: str
     query: exp.Query
     outputs: tuple[tuple[str, DataType], ...]
     keys: int | None = None
+    estimates: tuple[str | None, ...] = ()
 
 
 def mark(tree: exp.Expr, known: Mapping[str, Signature]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import decimal
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from nearly.plan.nodes import Query
 from nearly.plan.types import to_arrow
 
 Floats = NDArray[np.float64]
+Errors = tuple[float, float]
+"""Relative half-widths of the interval for now and of the one that stays valid; infinite where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,16 @@ class Sides:
     high: tuple[pa.ChunkedArray, ...]
     hard_low: tuple[pa.ChunkedArray, ...]
     hard_high: tuple[pa.ChunkedArray, ...]
-    error: float = 0.0
-    lasting_error: float = 0.0
+    errors: Mapping[int, Errors] = field(default_factory=dict)
+    """Of the columns that are not certain, by place."""
+
+    @property
+    def error(self) -> float:
+        return max((fixed for fixed, _ in self.errors.values()), default=0.0)
+
+    @property
+    def lasting_error(self) -> float:
+        return max((lasting for _, lasting in self.errors.values()), default=0.0)
 
     @classmethod
     def of(cls, found: pa.Table, query: Query) -> Sides:
@@ -48,12 +59,14 @@ class Sides:
         return replace(self, hard_low=tuple(low), hard_high=tuple(high))
 
     def opened(self, places: list[int]) -> Sides:
-        """These columns without bounds."""
+        """These columns without bounds; where there are numbers among them, only they count as errors."""
         low, high = list(self.low), list(self.high)
         for place in places:
             nothing = pa.chunked_array([pa.nulls(len(self.value[place]), self.value[place].type)])
             low[place] = high[place] = nothing
-        return replace(self, low=tuple(low), high=tuple(high), error=float("inf"), lasting_error=float("inf"))
+        numbers = [place for place in places if _is_number(self.value[place].type)]
+        errors = dict.fromkeys(numbers or places, (float("inf"), float("inf")))
+        return replace(self, low=tuple(low), high=tuple(high), errors=errors)
 
     def surely(self, place: int, theta: Floats) -> Sides:
         """One column with its certain bounds, as far as they are known, and no others."""
@@ -84,10 +97,12 @@ class Sides:
         low, high = list(self.low), list(self.high)
         low[place] = _typed(pa.chunked_array([pa.array(fixed.low, mask=np.isnan(fixed.low))]), type_, "down")
         high[place] = _typed(pa.chunked_array([pa.array(fixed.high, mask=np.isnan(fixed.high))]), type_, "up")
-        first = self.error == float("inf") and self.lasting_error == float("inf")
-        error = _relative(theta, fixed) if first else max(self.error, _relative(theta, fixed))
-        lasting_error = _relative(theta, lasting) if first else max(self.lasting_error, _relative(theta, lasting))
-        return replace(self, low=tuple(low), high=tuple(high), error=error, lasting_error=lasting_error)
+        errors = {**self.errors, place: (_relative(theta, fixed), _relative(theta, lasting))}
+        return replace(self, low=tuple(low), high=tuple(high), errors=errors)
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_))
 
 
 def assemble(query: Query, sides: Sides, progress: float, confidence: float, stats: dict[str, Any]) -> Answer:

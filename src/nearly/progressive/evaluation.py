@@ -17,7 +17,7 @@ from nearly.estimate.incidence import fit
 from nearly.estimate.intervals import anytime, interval
 from nearly.plan.expressions import Column, same
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Input, Join, Output, Plan, Project, Query
+from nearly.plan.nodes import Apply, Input, Join, Output, Plan, Project, Query
 from nearly.plan.types import DOUBLE, INT, is_numeric
 from nearly.progressive.cells import Sides, assemble, floats
 from nearly.progressive.certain import CertainBounds
@@ -29,6 +29,8 @@ from nearly.rewrite.weighted import Growths, Weighted
 
 REPLICATED_ROWS = 2_000_000
 """Replicates are evaluated when the state has at most so many rows, counted once per replicate."""
+REPLICATED_STATES = 100_000
+"""The same where Python functions merge the rows, which takes much longer."""
 FEWER_GROUPS = (GROUPS, GROUPS // 2, GROUPS // 4)
 """Of a larger state there are fewer replicates, which make longer intervals, but better ones than none."""
 
@@ -92,7 +94,8 @@ class Evaluation:
         for place in extremes:
             open_ = open_.surely(place, floats(found.column(place)))
         numbers = [place for place in numbers if place not in {*apart, *extremes}]
-        groups = next((each for each in FEWER_GROUPS if self.state.rows * (min(reading.groups, each) + 1) <= REPLICATED_ROWS), None)
+        most = REPLICATED_STATES if any(isinstance(node, Apply) for node in self.cut.tail.walk()) else REPLICATED_ROWS
+        groups = next((each for each in FEWER_GROUPS if self.state.rows * (min(reading.groups, each) + 1) <= most), None)
         if not numbers or groups is None:
             return open_
         replicated = reading.in_groups(groups)

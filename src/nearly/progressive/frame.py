@@ -293,10 +293,12 @@ class Frame:
     def _next(self, query: exp.Query) -> Frame:
         return Frame(self._workspace, query)
 
-    def _mapped(self, title: str, function: TableFunction, gives: Columns, keys: int | None) -> Frame:
+    def _mapped(
+        self, title: str, function: TableFunction, gives: Columns, keys: int | None, estimates: tuple[str | None, ...] = ()
+    ) -> Frame:
         """What a function makes of this frame's rows."""
         compose.refuse_repeated([name for name, _ in gives], "name each column of schema= once")
-        mapped = self._workspace.engine.functions.add_mapped(title, function, self._query, self._schema, gives, keys)
+        mapped = self._workspace.engine.functions.add_mapped(title, function, self._query, self._schema, gives, keys, estimates)
         return self._next(compose.table(mapped.name, [name for name, _ in gives]))
 
     def _aggregated(self, keys: Sequence[exp.Expr], users: Mapping[str, UserMeasure]) -> Frame:
@@ -311,7 +313,8 @@ class Frame:
         states = columns_of({f"c{width + place}": "binary" for place in range(len(users))})
         parts = rows._mapped(title, steps, (*rows._schema[:width], *states), None)
         values = columns_of({f"c{width + place}": each.returns for place, each in enumerate(aggregates)})
-        merged = parts._mapped(title, Finish(aggregates, width), (*rows._schema[:width], *values), width)
+        estimates = tuple(each.estimates for each in aggregates)
+        merged = parts._mapped(title, Finish(aggregates, width), (*rows._schema[:width], *values), width, estimates)
         shown = [*(each.alias_or_name for each in keys), *users]
         return merged.rename({f"c{place}": name for place, name in enumerate(shown)})
 

@@ -11,6 +11,7 @@ under ranges that do not hold the value are read again.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,9 +116,10 @@ class VariationRanges:
     def foresee(self, tables: dict[str, pa.Table], reading: Reading) -> None:
         """Ranges from the first batch's values, before the rows of that batch that wait for them are decided."""
         if self.version == 0:
-            early = VariationRanges(self.cut, State(self.cut.stages, self.state.settings), self.slack)
-            early.state.add(tables)
-            early.valid(reading)
+            with closing(State(self.cut.stages, self.state.settings)) as state:
+                early = VariationRanges(self.cut, state, self.slack)
+                state.add(tables)
+                early.valid(reading)
             self.history = early.history
 
     def restore(self, version: int, tables: dict[str, pa.Table]) -> None:

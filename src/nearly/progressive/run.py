@@ -61,6 +61,7 @@ class Run:
     last: Answer | None = None
     used: bool = False
     _job: StreamJob | None = None
+    _state: State | None = None
     _ended: threading.Event = field(default_factory=threading.Event)
     _go: threading.Event = field(default_factory=threading.Event)
 
@@ -83,6 +84,8 @@ class Run:
             yield self._exact()
         finally:
             self.stop()
+            if self._state is not None:
+                self._state.close()
 
     def stop(self) -> None:
         """End the Spark job, within a moment, and forget what it read; the last answer stays."""
@@ -124,7 +127,7 @@ class Run:
         self._describe(log, units)
         self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, self.prepared.text)
         known = [log.end(site) for site in range(len(job.fragments))]
-        state = State(cut.stages, self.engine.native.settings)
+        self._state = state = State(cut.stages, self.engine.native.settings)
         evaluation = Evaluation(query, cut, state, self.request.confidence, CertainBounds(cut, units, state))
         progress = Progress(units, VariationRanges(cut, state, self.request.slack))
         version, tables = log.read_ranges()

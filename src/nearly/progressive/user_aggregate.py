@@ -18,6 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from nearly.errors import SchemaError
+from nearly.plan.types import from_name, is_numeric
+
+ESTIMATES = ("mean", "total")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,10 @@ class Aggregate:
 
     `zero` is the state of no rows, or a function that makes it; `step(state, table)` takes in an Arrow table of rows, `merge(a, b)`
     puts two states together and `finish(state)` gives the value, of the type that `returns` names. States must pickle.
+
+    `estimates` tells what an early answer may do with the value over the rows read so far: "mean" when a random sample of the rows
+    has about the value of all (averages, ratios, quantiles), "total" when it grows with the number of rows, and so must be scaled.
+    Then the answer has intervals. Without it, early answers show the value of the rows read, and bounds that are open.
     """
 
     zero: Any
@@ -33,8 +40,15 @@ class Aggregate:
     merge: Callable[[Any, Any], Any]
     finish: Callable[[Any], Any]
     returns: str = "double"
+    estimates: str | None = None
 
     def __post_init__(self) -> None:
+        if self.estimates not in (*ESTIMATES, None):
+            raise SchemaError(
+                f"Aggregate: estimates={self.estimates!r} must be {' or '.join(map(repr, ESTIMATES))}, or be left out"
+            )
+        if self.estimates is not None and not is_numeric(from_name(self.returns)):
+            raise SchemaError(f"Aggregate: estimates={self.estimates!r} is for numbers, and it returns {self.returns}")
         for name in ("step", "merge", "finish"):
             if not callable(getattr(self, name)):
                 raise SchemaError(f"Aggregate: {name} must be a function, not {getattr(self, name)!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nearly.plan.expressions import Column, columns_of
-from nearly.plan.nodes import Aggregate, Input, Output, Plan, Project, Scan, SetOperation, Window
+from nearly.plan.nodes import Aggregate, Apply, Input, Output, Plan, Project, Scan, SetOperation, Window
 from nearly.rewrite.decide import Decision
 from nearly.rewrite.prune import prune
 
@@ -87,10 +87,10 @@ def pruned(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Plan, tuple[Gather
 
 
 def _weighed(plan: Plan, stage: str, inside: bool) -> bool:
-    """Whether rows of a stage are aggregated or ranked by the tail, and so need a weight."""
+    """Whether rows of a stage are aggregated or ranked by the tail, perhaps by a user's function, and so need a weight."""
     if isinstance(plan, Input):
         return inside and plan.source == stage
-    inside = inside or isinstance(plan, Aggregate | Window)
+    inside = inside or isinstance(plan, Aggregate | Window) or (isinstance(plan, Apply) and plan.keys is not None)
     return any(_weighed(child, stage, inside) for child in plan.children)
 
 

@@ -234,8 +234,13 @@ class _Weigher:
         return replace(child, plan=replace(plan, child=child.plan))
 
     def apply(self, plan: Apply) -> Weighted:
-        """A user's function over estimates sees them in their own types; what it gives is as it is, neither scaled nor bounded."""
+        """A user's function over estimates sees them in their own types; what it gives is as it is, neither scaled nor bounded.
+
+        One that aggregates rows of units may tell more.
+        """
         child = self.visit(plan.child)
+        if plan.keys is not None and child.unit is not None and not any(child.evolves(column) for column in plan.taken):
+            return self._aggregated_by_user(plan, child)
         streamed = any(isinstance(node, Input) and self.stages[node.source].streamed for node in plan.walk())
         if child.replicate is not None or isinstance(child.weight, Column) or (streamed and self.weight is None):
             raise Unsupported("a Python function over estimates has no replicates")
@@ -246,6 +251,34 @@ class _Weigher:
             return Weighted(applied, evolving=frozenset(column.name for column in plan.given[plan.keys :]))
         changes = any(column.name in child.evolving for column in plan.taken)
         return Weighted(applied, weight=child.weight, evolving=applied.names if changes else frozenset())
+
+    def _aggregated_by_user(self, plan: Apply, child: Weighted) -> Weighted:
+        """A user's aggregate of the rows of units, in each replicate: totals are scaled, what is neither mean nor total is open."""
+        by = child.replicate
+        rows = Project(child.plan, tuple(Output(column.name, column) for column in (*plan.taken, *(() if by is None else (by,)))))
+        made: Plan = replace(plan, child=rows, by=by)
+        weight = child.weight
+        if by is not None and weight is not None and "total" in plan.estimates:
+            made, weight = self._with_weights(made, child, by)
+        keys, values = plan.given[: plan.keys], plan.given[plan.keys :]
+        kinds = dict(zip((value.name for value in values), plan.estimates or (None,) * len(values), strict=True))
+        totals = frozenset(name for name, kind in kinds.items() if kind == "total" and weight is not None)
+        outputs = [Output(column.name, column) for column in (*keys, *(() if by is None else (by,)))]
+        for value in values:
+            scaled = weight is not None and value.name in totals
+            outputs.append(Output(value.name, Call(DOUBLE, "*", (coerce(value, DOUBLE), weight)) if scaled and weight else value))
+        unknown = frozenset(name for name, kind in kinds.items() if kind is None)
+        return Weighted(Project(made, tuple(outputs)), by, evolving=frozenset(kinds), doubles=totals, extremes=unknown)
+
+    def _with_weights(self, made: Plan, child: Weighted, by: Column) -> tuple[Plan, Expression]:
+        """Rows of replicates with what a row weighs in each."""
+        assert child.weight is not None  # noqa: S101  rows of units have weights
+        name, weight = (
+            Output(self.fresh("replicate"), by),
+            Output(self.fresh("weight"), AggregateCall(DOUBLE, "max", (child.weight,))),
+        )
+        weights = Aggregate(child.plan, (name,), (weight,))
+        return Join(made, weights, "inner", Call(BOOLEAN, "=", (by, name.column))), weight.column
 
 
 def _as_doubles(plan: Plan, columns: tuple[Column, ...], places: list[int]) -> Plan:
