@@ -248,12 +248,15 @@ def _moments(cells: _Cells) -> _Moments:
 def _degrees_of_freedom(cells: _Cells, kurtosis: Floats, informative: NDArray[np.int64]) -> Floats:
     """2 / (2 / (G - 1) + kurtosis / G): those of a chi-square as variable as the variance estimate, at most `informative` - 1.
 
-    A group whose deviation is exactly 0 says nothing, such as one without the key of an average.
+    A group whose deviation is exactly 0 says nothing, such as one without the key of an average. Groups of unlike sizes have at
+    most (sum w^2)^2 / sum w^4 degrees of freedom, those of a weighted sum of squares of averages that vary alike (Satterthwaite).
     """
     groups = max(cells.groups, 2)
     assumed = np.maximum(kurtosis, USUAL_KURTOSIS * max(groups / max(cells.units, groups), LARGEST_TAMING))
     freedom = 2 / (2 / (groups - 1) + assumed / groups)
-    return np.clip(freedom, 1, np.maximum(informative - 1, 1))
+    squares = cells.weights**2
+    alike = squares.sum(axis=0) ** 2 / np.maximum((squares**2).sum(axis=0), 1e-300)
+    return np.clip(freedom, 1, np.maximum(np.minimum(informative - 1, alike), 1))
 
 
 def _untransformed(value: Floats, skewness: Floats, share: Floats) -> Floats:

@@ -88,7 +88,7 @@ class Sides:
     def valued(self, place: int, theta: Floats) -> Sides:
         """One column with other estimates."""
         value = list(self.value)
-        value[place] = _typed(pa.chunked_array([pa.array(theta)]), value[place].type)
+        value[place] = _typed(pa.chunked_array([pa.array(theta, mask=np.isnan(theta))]), value[place].type)
         return replace(self, value=tuple(value))
 
     def closed(self, place: int, theta: Floats, fixed: Interval, lasting: Interval) -> Sides:
