@@ -55,8 +55,12 @@ def _tell(where: str, product: object, mine: object) -> None:
 def _compared(answer: Answer, name: str, trial: Trial, seed: int, rows: list[int]) -> Verified:
     """One column of an answer: its cells are those of the trial, moved to where they can be for sure."""
     sides = {side: _floats(getattr(answer, side), name) for side in ("table", "low", "high", "hard_low", "hard_high")}
-    whole = pa.types.is_integer(answer.table[name].type)
-    estimate = np.rint(trial.estimate[seed]) if whole else trial.estimate[seed]
+    estimate = trial.estimate[seed]
+    if pa.types.is_integer(answer.table[name].type):  # a number half-way between whole ones may become either
+        rounded = np.rint(estimate[rows])
+        same = np.abs(sides["table"] - estimate[rows]) <= 0.5 + CLOSE * np.abs(estimate[rows])
+        estimate = estimate.copy()
+        estimate[rows] = np.where(same, sides["table"], rounded)
     different = 0
     for side, mine in (("table", estimate), ("low", trial.low[seed]), ("high", trial.high[seed])):
         inside = np.fmin(np.fmax(mine[rows], sides["hard_low"]), sides["hard_high"])
