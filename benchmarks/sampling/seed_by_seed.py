@@ -8,9 +8,10 @@ import numpy as np
 
 from benchmarks.sampling.orders import Reading
 from benchmarks.sampling.populations import Floats, Integers, Population
-from benchmarks.sampling.trials import CONFIDENCE, Replicated, Trial
+from benchmarks.sampling.trials import CONFIDENCE, Trial
 from nearly.engine.units import GROUPS
 from nearly.estimate.distinct import distinct
+from nearly.estimate.quantiles import Sampled, Values
 from nearly.rewrite.stream import THINNED_ROWS
 from nearly.rewrite.thin import GOLDEN
 
@@ -32,16 +33,15 @@ class Median:
         return cls(population, population.unit_of[order], population.y[order], positions)
 
     def __call__(self, read: Reading, look: int) -> Trial:
-        rows = read.group_sums(self.population.unit_rows[:, None].astype(float))
-        medians = np.array([self._medians(each, read) for each in self.positions])
-        share = rows.sum(axis=1) / self.population.rows
-        truth = np.array(np.nanmedian(self.population.y))
-        return Replicated(medians[:, :1], medians[:, 1:, None], share, rows).trial(truth, read, look)
-
-    def _medians(self, positions: Integers, read: Reading) -> Floats:
-        """Of all that was read, then without each group."""
-        values, groups = self._thinned(positions, read.units)
-        return np.array([_median(values)] + [_median(values[groups != group]) for group in range(read.groups)])
+        rows = read.group_sums(self.population.unit_rows[:, None].astype(float))[..., 0]
+        truth = float(np.nanmedian(self.population.y))
+        results = []
+        for positions, group_rows in zip(self.positions, rows, strict=True):
+            values = Values(*self._thinned(positions, read.units))
+            sampled = Sampled(float(group_rows.sum() / self.population.rows), read.units, group_rows)
+            first, second = (values.interval(0.5, sampled, CONFIDENCE, look=each) for each in (None, look))
+            results.append([values.quantile(0.5), truth, first.low[0], first.high[0], second.low[0], second.high[0]])
+        return Trial(*np.array(results).T[..., None])
 
     def _thinned(self, positions: Integers, units: int) -> tuple[Floats, Integers]:
         """The values taken, in their order, and their groups."""
@@ -56,13 +56,6 @@ class Median:
         group, size = unit % GROUPS, sizes[unit]
         taken = np.where(size < step, 2 * place == size + size % 2, place % step == group * round(GOLDEN * step) % step)
         return self.values[read[taken]], group[taken]
-
-
-def _median(ordered: Floats) -> float:
-    """With linear interpolation."""
-    if not len(ordered):
-        return float("nan")
-    return float((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,9 +40,16 @@ def verified(stored: Stored, asked: Asked, trials: Mapping[str, Sequence[Trial]]
             rows = [0] if asked.by is None else answer.table[asked.by].to_pylist()
             for name, trial in mine.items():
                 found += _compared(answer, name, trial, seed, rows)
-            same = np.isclose(_anytime_error(mine.values(), seed), answer.stats["anytime_error"], rtol=CLOSE)
+            error = _anytime_error(mine.values(), seed)
+            same = bool(np.isclose(error, answer.stats["anytime_error"], rtol=CLOSE))
+            if not same:
+                _tell(f"{asked.text}, seed {seed}, look {look + 1}: anytime error", answer.stats["anytime_error"], error)
             found += Verified(1, int(not same))
     return found
+
+
+def _tell(where: str, product: object, mine: object) -> None:
+    print(f"{where}: the product has {product}, measured was {mine}", file=sys.stderr, flush=True)
 
 
 def _compared(answer: Answer, name: str, trial: Trial, seed: int, rows: list[int]) -> Verified:
@@ -54,7 +62,10 @@ def _compared(answer: Answer, name: str, trial: Trial, seed: int, rows: list[int
         inside = np.fmin(np.fmax(mine[rows], sides["hard_low"]), sides["hard_high"])
         expected = np.where(np.isnan(mine[rows]), np.nan, inside)
         size = CLOSE * np.abs(estimate[rows])
-        different += int((~np.isclose(sides[side], expected, rtol=CLOSE, atol=size, equal_nan=True)).sum())
+        apart = ~np.isclose(sides[side], expected, rtol=CLOSE, atol=size, equal_nan=True)
+        if apart.any():
+            _tell(f"{name}, seed {seed}, {answer.stats['units']} units: {side}", sides[side][apart], expected[apart])
+        different += int(apart.sum())
     failures = _outside(trial.truth[seed][rows], sides["hard_low"], sides["hard_high"])
     return Verified(3 * len(rows), different, failures)
 

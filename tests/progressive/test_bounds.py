@@ -52,6 +52,47 @@ def test_intervals_keep_to_what_is_certain(stored: Stored) -> None:
             assert low is None or low >= hard_low
 
 
+def test_quantiles_by_key_beside_other_aggregates(stored: Stored, population: Population) -> None:
+    """Each key's interval is that of its own rows, whatever stands beside it and however rows are ordered."""
+    text = "SELECT sum(y) AS s, median(y) AS m, k + 0 AS shown, k, percentile(y, 0.9D) AS q FROM t GROUP BY k ORDER BY m"
+    covered = []
+    for seed in range(5):
+        (answer,) = stored.answers(text, seed, (40,))
+        for row, key in enumerate(answer.table["k"].to_pylist()):
+            mine = population.y[population.key == key]
+            for name, p in (("m", 0.5), ("q", 0.9)):
+                low, high = (side[name][row].as_py() for side in (answer.low, answer.high))
+                covered.append(low <= np.quantile(mine, p) <= high)
+    assert np.mean(covered) >= 0.8
+
+
+def test_distinct_counts_by_key(stored: Stored, population: Population) -> None:
+    """Each key's estimate and interval are those of its own values, and much shorter than the number itself."""
+    covered, widths = [], []
+    for seed in range(8):
+        text = "SELECT sum(y) AS s, count(DISTINCT tag) AS d, k AS shown FROM t GROUP BY k ORDER BY k DESC"
+        (answer,) = stored.answers(text, seed, (40,))
+        for row, key in enumerate(answer.table["shown"].to_pylist()):
+            low, high = (side["d"][row].as_py() for side in (answer.low, answer.high))
+            covered.append(low <= len(np.unique(population.tag[population.key == key])) <= high)
+            widths.append((high - low) / answer.table["d"][row].as_py())
+    assert np.mean(covered) >= 0.85
+    assert np.median(widths) < 0.5
+
+
+def test_averages_over_keys(stored: Stored, population: Population) -> None:
+    """A total divided by the number of keys: intervals cover, and are far from zero."""
+    text = "SELECT avg(c) AS a FROM (SELECT tag, count(*) AS c FROM t GROUP BY tag) AS u"
+    truth = ROWS / len(np.unique(population.tag))
+    covered = []
+    for seed in range(12):
+        (answer,) = stored.answers(text, seed, (40,))
+        low, value, high = (side["a"][0].as_py() for side in (answer.low, answer.table, answer.high))
+        covered.append(low <= truth <= high)
+        assert 0.6 * value < low < value < high < 1.6 * value
+    assert sum(covered) >= 10
+
+
 def test_a_large_state_has_fewer_replicates(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     query = "SELECT avg(y) AS a FROM t WHERE x > (SELECT avg(x) FROM t)"
     (usual,) = stored.answers(query, 0, (40,))

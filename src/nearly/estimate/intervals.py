@@ -24,6 +24,7 @@ populations); Satterthwaite 1946 (degrees of freedom).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +62,30 @@ class Interval:
     def withheld(self) -> NDArray[np.bool_]:
         """Cells for which no interval is given."""
         return np.isnan(self.low) | np.isnan(self.high)
+
+
+def joined(intervals: Sequence[Interval]) -> Interval:
+    """The intervals of some cells as those of all of them."""
+    nothing = np.empty(0)
+    low, high, error = (
+        np.concatenate([nothing, *(getattr(each, side) for each in intervals)]) for side in ("low", "high", "error")
+    )
+    return Interval(low, high, error)
+
+
+def quotient(total: Floats, of_total: Interval, count: Floats, of_count: Interval) -> Interval:
+    """The interval of total / count from those of both, whose errors are taken to be independent; counts are positive.
+
+    Each end is as far from the quotient as both errors together take it: the root of the sum of squares of how far each takes it
+    alone (Donner and Zou 2012).
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle = total / count
+        ends = total / of_count.low, total / of_count.high
+        low = middle - np.hypot(middle - of_total.low / count, middle - np.minimum(*ends))
+        high = middle + np.hypot(of_total.high / count - middle, np.maximum(*ends) - middle)
+        error = np.hypot(of_total.error / count, middle * of_count.error / count)
+    return Interval(low, high, error)
 
 
 def interval(

@@ -76,7 +76,7 @@ class Spectrum:
 
     counts: Floats
     chances: Floats
-    widths: Floats
+    log_widths: Floats
     columns: Floats
     stiffness: Floats
 
@@ -93,10 +93,10 @@ class Spectrum:
         octaves = np.log2(max(population, 4.0))
         curves = _polynomials(2 * np.log2(occurrences) / octaves - 1)
         columns = np.column_stack([curves, 10 * occurrences / population, occurrences == 1])
-        return cls(counts[:near], chances, np.diff(edges), columns, _stiffness(octaves))
+        return cls(counts[:near], chances, np.log(np.diff(edges)), columns, _stiffness(octaves))
 
     def at(self, place: Floats) -> State:
-        logs = self.columns @ place + np.log(self.widths)
+        logs = self.columns @ place + self.log_widths
         density = np.exp(logs - logs.max())
         density /= density.sum()
         chances = self.chances[1 : len(self.counts) + 1] @ density + 1e-300
@@ -114,9 +114,9 @@ class Spectrum:
 
     def climb(self, place: Floats, aim: Aim | None = None) -> Floats:
         """The place of greatest likelihood less penalty, by damped scoring steps; with an aim, of those with about such an R."""
-        best, damping = _goal(self.at(place), aim), 1e-3
+        state, damping = self.at(place), 1e-3
+        best = _goal(state, aim)
         for _ in range(_STEPS):
-            state = self.at(place)
             slopes = self.slopes(state)
             gradient, curvature = self.counts @ slopes.scores - self.stiffness @ place, slopes.information
             if aim is not None:
@@ -125,10 +125,13 @@ class Spectrum:
                 curvature = curvature + aim.strength * np.outer(relative, relative)
             found = best
             while damping < 1e8:
-                step = np.linalg.solve(curvature + damping * np.diag(np.diag(curvature)), gradient)
-                found = _goal(self.at(place + step), aim)
+                damped = curvature.copy()
+                damped.flat[:: len(damped) + 1] *= 1 + damping
+                step = np.linalg.solve(damped, gradient)
+                there = self.at(place + step)
+                found = _goal(there, aim)
                 if found >= best:
-                    place, damping = place + step, max(damping / 10, 1e-9)
+                    place, state, damping = place + step, there, max(damping / 10, 1e-9)
                     break
                 damping *= 10
             if damping >= 1e8 or found - best < 1e-3:

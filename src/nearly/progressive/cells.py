@@ -72,8 +72,7 @@ class Sides:
         """One column with its certain bounds, as far as they are known, and no others."""
         low, high = list(self.low), list(self.high)
         low[place], high[place] = self.hard_low[place], self.hard_high[place]
-        least, greatest = (side[place].cast(pa.float64()).to_numpy(zero_copy_only=False) for side in (low, high))
-        certain = Interval(np.asarray(least, dtype=float), np.asarray(greatest, dtype=float), np.full(len(theta), np.nan))
+        certain = Interval(floats(low[place]), floats(high[place]), np.full(len(theta), np.nan))
         return replace(self.closed(place, theta, certain, certain), low=tuple(low), high=tuple(high))
 
     def within_certain(self, places: list[int]) -> Sides:
@@ -178,3 +177,8 @@ def _decimals(values: Floats, type_: pa.DataType, rounding: str) -> pa.Array:
         exact = decimal.Decimal(float(value)).quantize(step, context=context) if np.isfinite(value) else None
         found.append(exact if exact is not None and abs(exact) < most else None)
     return pa.array(found, type_)
+
+
+def floats(column: pa.ChunkedArray) -> Floats:
+    """A column of numbers as doubles, NaN where it is null."""
+    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)

@@ -13,18 +13,17 @@ from nearly.answer import Answer
 from nearly.engine.state import State
 from nearly.engine.units import GROUPS
 from nearly.errors import Unsupported
-from nearly.estimate.distinct import distinct
 from nearly.estimate.incidence import fit
 from nearly.estimate.intervals import anytime, interval
 from nearly.plan.expressions import Column, same
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import Apply, Input, Join, Output, Plan, Project, Query
 from nearly.plan.types import DOUBLE, INT, is_numeric
-from nearly.progressive.cells import Sides, assemble
+from nearly.progressive.cells import Sides, assemble, floats
 from nearly.progressive.certain import CertainBounds
+from nearly.progressive.own_intervals import OwnIntervals
 from nearly.progressive.reading import Reading
 from nearly.rewrite.cut import Cut, Gathered
-from nearly.rewrite.distinct_counts import distinct_counts, keys_by_unit
 from nearly.rewrite.few_rows import ANSWER_KEYS, FEW_ROWS, few_rows
 from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
 from nearly.rewrite.weighted import Growths, Weighted
@@ -94,10 +93,10 @@ class Evaluation:
         """The sides with intervals for the numbers among the evolving columns; what cannot be bounded is open."""
         numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type)]
         extremes = [place for place in numbers if self.cut.tail.columns[place].name in point.extremes]
-        open_, counts = self._with_distinct_counts(sides.opened(evolving), reading, look)
+        open_, apart = OwnIntervals(self.cut, self.state, self.confidence).closed(sides.opened(evolving), found, reading, look)
         for place in extremes:
-            open_ = open_.surely(place, _floats(found.column(place)))
-        numbers = [place for place in numbers if place not in {*counts, *extremes}]
+            open_ = open_.surely(place, floats(found.column(place)))
+        numbers = [place for place in numbers if place not in {*apart, *extremes}]
         copied = self._copied(point, found, growths) if numbers else None
         groups = copied.groups(reading.groups) if copied is not None else None
         if copied is None or groups is None:
@@ -108,7 +107,7 @@ class Evaluation:
             return open_
         seen = None if point.seen is None else found[point.seen.name].to_numpy(zero_copy_only=False)
         for place, column in enumerate(numbers):
-            theta = _floats(found.column(column))
+            theta = floats(found.column(column))
             arguments: dict[str, Any] = {"units": reading.units, "group_rows": replicated.group_rows}
             if seen is not None:
                 arguments["seen_in"] = np.nan_to_num(np.asarray(seen, dtype=float), nan=float(reading.groups))
@@ -117,22 +116,6 @@ class Evaluation:
             lasting = anytime(theta, values, reading.share, self.confidence, look=look, **arguments)
             open_ = open_.closed(column, theta, fixed, lasting)
         return open_
-
-    def _with_distinct_counts(self, sides: Sides, reading: Reading, look: int) -> tuple[Sides, set[int]]:
-        """Counts of keys with the estimates and bounds that are made for them; and their places."""
-        if reading.share >= 1:
-            return sides, set()
-        keyed = keyed_aggregates(self.cut.tail, self.cut.stages)
-        names = {column.name: place for place, column in enumerate(self.cut.tail.columns)}
-        found = {names[name]: counted for name, counted in distinct_counts(self.cut.tail).items() if counted.aggregate in keyed}
-        for place, counted in found.items():
-            table = self.state.run(keys_by_unit(counted, self.cut.stages))
-            keys = distinct(reading.incidence(table), reading.share, reading.group_rows)
-            if not keys.seen:
-                continue  # nothing read says how many there may be
-            fixed, lasting = keys.interval(self.confidence), keys.interval(self.confidence, look=look)
-            sides = sides.valued(place, np.array([keys.estimate])).closed(place, np.array([keys.estimate]), fixed, lasting)
-        return sides, set(found)
 
     def _copied(self, point: Weighted, found: pa.Table, growths: Growths) -> _Copied:
         """What replicates are made of: of the rows of the answer's groups, where they are few of all."""
@@ -178,7 +161,7 @@ class Evaluation:
         copies = np.full((reading.groups, found.num_rows, len(numbers)), np.nan)
         replicate_, row = matched.column(0).to_numpy(), matched.column(1).to_numpy()
         for place in range(len(numbers)):
-            copies[replicate_, row, place] = _floats(matched.column(2 + place))
+            copies[replicate_, row, place] = floats(matched.column(2 + place))
         return copies
 
 
@@ -223,7 +206,3 @@ def _matched(plan: Weighted, identity: list[Column], numbers: list[Column]) -> P
     outputs = [Output("replicate_number", plan.replicate), Output("row_number", row)]
     outputs += [Output(f"number_{place}", coerce(Column(types[c.name], c.name), DOUBLE)) for place, c in enumerate(numbers)]
     return Project(joined, tuple(outputs))
-
-
-def _floats(column: pa.ChunkedArray) -> Floats:
-    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)

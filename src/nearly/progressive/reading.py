@@ -68,13 +68,17 @@ class Reading:
         """The groups of units read."""
         return sorted({self.plan.group(position) for position in self.positions if self._rows(position)})
 
-    def incidence(self, found: pa.Table) -> NDArray[np.float64]:
-        """From rows (unit_group, seen_in, keys): group x k, how many keys of the group were seen in k groups, from k = 1 on."""
+    def incidence(self, found: Iterable[tuple[int, int, int]]) -> NDArray[np.float64]:
+        """From (unit group, seen in, keys): group x k, how many keys of the group were seen in k groups, from k = 1 on."""
         places = {number: place for place, number in enumerate(self._numbers())}
         table = np.zeros((len(places), len(places)))
-        for row in found.to_pylist():
-            table[places[row["unit_group"]], row["seen_in"] - 1] += row["keys"]
+        for group, seen_in, keys in found:
+            table[places[group], seen_in - 1] += keys
         return table
+
+    def places(self, groups: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The place, in `group_rows`, of each of some groups of units."""
+        return np.searchsorted(self._numbers(), groups)
 
     def weights(self) -> pa.Table:
         """Replicate r leaves out the r-th group read: (replicate, unit_group, unit_weight), zero weights left out."""
