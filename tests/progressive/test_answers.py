@@ -13,6 +13,7 @@ import nearly.progressive.run as progressive_run
 import nearly.rewrite.stream as stream_rewrite
 from benchmarks.agreement import difference
 from nearly.engine.stream_task import Pace
+from nearly.progressive import evaluation
 from nearly.progressive.run import Request, Run
 from tests.progressive.recomputation import BATCHES, early, recomputed, run
 
@@ -336,3 +337,24 @@ def test_grouped_distinct_counts_still_come(db: nearly.Session) -> None:
     answers = list(run(db, text).answers())
     assert len(answers) > 1
     assert answers[-1].table == db.sql(text).exact().table
+
+
+def test_law_bounds_of_few_groups_are_those_among_all(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replicates only of the groups that a limit leaves give the same intervals as replicates of all groups."""
+    text = "select rare, sum(x) as s, count(*) as n from events group by rare having count(*) > 3 order by n desc, rare limit 6"
+    narrowed = early(run(db, text))
+    monkeypatch.setattr(evaluation, "MANY_TIMES", 10**9)
+    whole = early(run(db, text))
+    assert len(narrowed) == len(whole)
+    given = 0
+    for one, other in zip(narrowed, whole, strict=True):
+        assert one.stats["state_rows"] > 20 * one.table.num_rows
+        ends = [
+            [end for table in (answer.low, answer.high) for name in ("s", "n") for end in table[name].to_pylist()]
+            for answer in (one, other)
+        ]
+        assert [end is None for end in ends[0]] == [end is None for end in ends[1]]
+        known = [[end for end in each if end is not None] for each in ends]
+        assert known[0] == pytest.approx(known[1], rel=1e-9)
+        given += len(known[0])
+    assert given > 24, "several answers have intervals"

@@ -15,19 +15,19 @@ REMEMBERED = 1_000
 
 
 class Durations:
-    """Seconds that queries took, and guesses for others."""
+    """Seconds that queries took, and guesses for others; a question is a query over certain content."""
 
     def __init__(self) -> None:
         self._seconds: OrderedDict[str, float] = OrderedDict()
 
-    def expected(self, text: str, plan: Plan, find_table: FindTable, cores: int) -> float:
+    def expected(self, question: str, plan: Plan, find_table: FindTable, cores: int) -> float:
         """About how many seconds an exact run takes."""
-        known = self._seconds.get(text)
+        known = self._seconds.get(question)
         return cells(plan, find_table) / (CELLS_PER_SECOND * cores) if known is None else known
 
-    def record(self, text: str, seconds: float) -> None:
+    def record(self, question: str, seconds: float) -> None:
         """Remember a run; of several the quickest, since what disturbs a run only makes it slower."""
-        self._seconds[text] = min(seconds, self._seconds.pop(text, seconds))
+        self._seconds[question] = min(seconds, self._seconds.pop(question, seconds))
         if len(self._seconds) > REMEMBERED:
             self._seconds.popitem(last=False)
 

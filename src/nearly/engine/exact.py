@@ -120,7 +120,14 @@ class Engine:
         checked = time.perf_counter()
         table, source = self._run(prepared)
         ended = time.perf_counter()
+        if source == "native":
+            self.native.durations.record(self.question(prepared), ended - checked)
         return Result(table, source, {"verify": checked - started, "run": ended - checked})
+
+    def question(self, prepared: Prepared) -> str:
+        """The text of a query and the content of its tables: what its answer depends on."""
+        versions = sorted(self.catalog.table(name).version for name in prepared.tables)
+        return f"{prepared.text} {versions}"
 
     def verify(self, prepared: Prepared) -> None:
         """Raise an `EngineError` when a file of the query's tables is not what it was."""

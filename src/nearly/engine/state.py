@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -61,6 +62,10 @@ class State:
     def rows(self) -> int:
         """Rows kept for all stages together."""
         return sum(self._rows.values())
+
+    def rows_of(self, stages: Iterable[str]) -> int:
+        """Rows kept for some stages."""
+        return sum(self._rows.get(name, 0) for name in stages)
 
     def open(self) -> None:
         """Be ready for the first batch."""

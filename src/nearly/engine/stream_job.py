@@ -49,13 +49,13 @@ class StreamJob:
     With one site and little to load, a thread of the driver reads the first batch, and more while Spark starts the job.
     """
 
-    def __init__(self, kernel: NativeKernel, cut: Cut, units: Units, log: ResultLog, pace: Pace, plan: Plan, text: str) -> None:
+    def __init__(self, kernel: NativeKernel, cut: Cut, units: Units, log: ResultLog, pace: Pace, plan: Plan, question: str) -> None:
         self.kernel = kernel
         self.units = units
         self.log = log
         self.sites = kernel.cluster.sites
         compiler = _Compiler(kernel, cut, units, self.sites)
-        self.fragments = compiler.fragments(log, pace, self._exact(pace, plan, text))
+        self.fragments = compiler.fragments(log, pace, self._exact(pace, plan, question))
         self._first = compiler.first_pieces(self.fragments[0])
         self._driver_first = self.sites.executors == 1 and compiler.missing_rows <= DRIVER_STATICS * units.total_rows
         self._positions = [0] * self.sites.executors
@@ -66,9 +66,9 @@ class StreamJob:
         self._go = threading.Event()
         self._kept = False
 
-    def _exact(self, pace: Pace, plan: Plan, text: str) -> Exact | None:
+    def _exact(self, pace: Pace, plan: Plan, question: str) -> Exact | None:
         """The query as a whole, when a task is to run it right after the first batch; several sites share the work by units."""
-        expected = self.kernel.durations.expected(text, plan, self.kernel.find_table, self.sites.cores)
+        expected = self.kernel.durations.expected(question, plan, self.kernel.find_table, self.sites.cores)
         return Exact(*self.kernel.whole(plan)) if self.sites.executors == 1 and pace.hurries(expected) else None
 
     def start(self, foresee: Foresight | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,8 @@ from nearly.progressive.cells import Sides, assemble, floats
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.own_intervals import OwnIntervals
 from nearly.progressive.reading import Reading
-from nearly.rewrite.cut import Cut
+from nearly.rewrite.cut import Cut, Gathered
+from nearly.rewrite.few_rows import ANSWER_KEYS, FEW_ROWS, few_rows
 from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
 from nearly.rewrite.weighted import Growths, Weighted
 
@@ -31,6 +32,8 @@ REPLICATED_ROWS = 2_000_000
 """Replicates are evaluated when the state has at most so many rows, counted once per replicate."""
 REPLICATED_STATES = 100_000
 """The same where Python functions merge the rows, which takes much longer."""
+MANY_TIMES = 20
+"""A state with so many times the rows of the answer is narrowed to those of its groups."""
 FEWER_GROUPS = (GROUPS, GROUPS // 2, GROUPS // 4)
 """Of a larger state there are fewer replicates, which make longer intervals, but better ones than none."""
 
@@ -94,12 +97,12 @@ class Evaluation:
         for place in extremes:
             open_ = open_.surely(place, floats(found.column(place)))
         numbers = [place for place in numbers if place not in {*apart, *extremes}]
-        most = REPLICATED_STATES if any(isinstance(node, Apply) for node in self.cut.tail.walk()) else REPLICATED_ROWS
-        groups = next((each for each in FEWER_GROUPS if self.state.rows * (min(reading.groups, each) + 1) <= most), None)
-        if not numbers or groups is None:
+        copied = self._copied(point, found, growths) if numbers else None
+        groups = copied.groups(reading.groups) if copied is not None else None
+        if copied is None or groups is None:
             return open_
         replicated = reading.in_groups(groups)
-        copies = self._replicates(point, found, numbers, growths, replicated)
+        copies = self._replicates(point, found, numbers, copied, replicated)
         if copies is None:
             return open_
         seen = None if point.seen is None else found[point.seen.name].to_numpy(zero_copy_only=False)
@@ -114,14 +117,33 @@ class Evaluation:
             open_ = open_.closed(column, theta, fixed, lasting)
         return open_
 
+    def _copied(self, point: Weighted, found: pa.Table, growths: Growths) -> _Copied:
+        """What replicates are made of: of the rows of the answer's groups, where they are few of all."""
+        few = few_rows(self.cut.tail, self.cut.stages)
+        whole = _Copied(self.cut.tail, self.cut.stages, growths, self.state.rows)
+        if (
+            few is None
+            or self.state.rows < MANY_TIMES * found.num_rows
+            or any(key.name in point.evolving for key in few.aggregate.keys)
+        ):
+            return whole
+        keys = pa.table([found.column(place) for place in few.places], [f"answer_key_{at}" for at in range(len(few.places))])
+        rows = self.state.run(few.rows, {ANSWER_KEYS: keys})
+        narrowed = {few.narrowed if each == few.aggregate else each: growth for each, growth in growths.items()}
+        tail = few.tail(self.cut.tail)
+        others = {node.source for node in tail.walk() if isinstance(node, Input)} - {FEW_ROWS}
+        return _Copied(
+            tail, few.stages(self.cut.stages), narrowed, rows.num_rows + self.state.rows_of(others), {FEW_ROWS: rows}
+        )  # fmt: skip
+
     def _replicates(
-        self, point: Weighted, found: pa.Table, numbers: list[int], growths: Growths, reading: Reading
+        self, point: Weighted, found: pa.Table, numbers: list[int], copied: _Copied, reading: Reading
     ) -> NDArray[np.float64] | None:
         """Replicate x row x number; None when there are none to be had."""
         if reading.groups < 2:
             return None
         try:
-            plan = replicate(self.cut.tail, self.cut.stages, growths)
+            plan = replicate(copied.tail, copied.stages, copied.growths)
         except Unsupported:
             return None
         identity = [column for column in self.cut.tail.columns if column.name not in point.evolving]
@@ -129,13 +151,34 @@ class Evaluation:
             return None
         matched = self.state.run(
             _matched(plan, identity, [self.cut.tail.columns[place] for place in numbers]),
-            {"weights": reading.weights(), "replicates": reading.replicates(), "answer_rows": _identities(found, identity)},
+            {
+                "weights": reading.weights(),
+                "replicates": reading.replicates(),
+                "answer_rows": _identities(found, identity),
+                **copied.inputs,
+            },
         )
         copies = np.full((reading.groups, found.num_rows, len(numbers)), np.nan)
         replicate_, row = matched.column(0).to_numpy(), matched.column(1).to_numpy()
         for place in range(len(numbers)):
             copies[replicate_, row, place] = floats(matched.column(2 + place))
         return copies
+
+
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    """A tail to be evaluated in replicates, over some rows of stages and inputs."""
+
+    tail: Plan
+    stages: tuple[Gathered, ...]
+    growths: Growths
+    rows: int
+    inputs: dict[str, pa.Table] = field(default_factory=dict)
+
+    def groups(self, present: int) -> int | None:
+        """How many replicates there are to be; None when even few would be too much."""
+        most = REPLICATED_STATES if any(isinstance(node, Apply) for node in self.tail.walk()) else REPLICATED_ROWS
+        return next((each for each in FEWER_GROUPS if self.rows * (min(present, each) + 1) <= most), None)
 
 
 def _supported(theta: Floats, copies: Floats) -> Floats:

@@ -125,7 +125,8 @@ class Run:
         units = units_of(cut, [self.engine.catalog.table(scan.table) for scan in cut.scans], self.request.seed)
         log = ResultLog(query_directory(self.engine, self.id))
         self._describe(log, units)
-        self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, self.prepared.text)
+        question = self.engine.question(self.prepared)
+        self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question)
         known = [log.end(site) for site in range(len(job.fragments))]
         self._state = state = State(cut.stages, self.engine.native.settings)
         evaluation = Evaluation(query, cut, state, self.request.confidence, CertainBounds(cut, units, state))
@@ -177,7 +178,7 @@ class Run:
 
     def _last(self, table: pa.Table, query: Query, facts: dict[str, Any], started: float) -> Answer:
         """The exact answer from its rows, and a note of how long reading took."""
-        self.engine.native.durations.record(self.prepared.text, facts["reading_seconds"])
+        self.engine.native.durations.record(self.engine.question(self.prepared), facts["reading_seconds"])
         facts |= {"seconds": time.perf_counter() - started}
         self.last = Answer.exactly(finished(table, query), "native", self.request.confidence, facts)
         return self.last
