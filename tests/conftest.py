@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 """The tests start many JVMs that run for seconds: code compiled quickly serves them better than code compiled well."""
+
+settings.register_profile("fixed", derandomize=True)
+settings.load_profile("fixed")
+"""Generated examples are the same in every run."""
 
 
 @pytest.fixture(scope="session")

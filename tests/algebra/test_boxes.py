@@ -78,6 +78,13 @@ def test_law_regions_behave_like_sets_of_rows(first: Region, second: Region, thi
         assert sum(len(rows((piece,))) for piece in each) == len(rows(each)), "the boxes of a region must be disjoint"
 
 
+def test_half_spaces_narrow_what_is_within() -> None:
+    """b >= 4 within {0, 4}, although its sides alone are not."""
+    high = box({"a": span(0, 1), "b": span(0, 5)}, (HalfSpace((("a", -2), ("b", -1)), -4),))
+    assert within(high, box({"b": of(frozenset([0, 4]))}), SPACE)
+    assert not within(high, box({"b": of(frozenset([0, 3]))}), SPACE)
+
+
 def test_hull_is_the_projection() -> None:
     region = union(box({"a": span(0, 2)}), box({"a": span(4, 5), "b": span(1, 2)}), SPACE)
     assert members(hull(region, "a", SPACE)) == {0, 1, 4}

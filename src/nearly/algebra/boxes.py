@@ -60,9 +60,10 @@ class Box:
 
     def within(self, other: Box, space: Space) -> bool:
         """Whether every row of this box is in the other."""
-        if other.planes:
-            return not self.minus(other, space)
-        return all(self.sides.get(column, space[column]) <= side for column, side in other.sides.items())
+        inside = all(self.sides.get(column, space[column]) <= side for column, side in other.sides.items())
+        if self.planes or other.planes:
+            return (inside and not other.planes) or not self.minus(other, space)
+        return inside
 
     def minus(self, other: Box, space: Space) -> list[Box]:
         """Disjoint boxes that hold the rows of this one that are not in the other."""

@@ -103,7 +103,7 @@ class Cluster:
 
     def _setting(self, key: str) -> str:
         foreseen = self._source.foreseen.get(key) if isinstance(self._source, SparkProcess) and not self._source.is_up else None
-        return str(self.spark.conf.get(key, "true")) if foreseen is None else foreseen
+        return str(self.spark.conf.get(key)) if foreseen is None else foreseen
 
     def close(self) -> None:
         """Stop what was started here; a session that was handed in goes on."""
