@@ -19,7 +19,7 @@ from benchmarks.synthetic import SBI, ensure_synthetic
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
 from benchmarks.tpch.queries import query
 from nearly.engine.stream_task import Pace
-from nearly.engine.units import SMALL_UNITS
+from nearly.engine.units import SMALL_UNITS, units_of
 from nearly.progressive.ranges import SLACK
 from nearly.progressive.run import Request, Run
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, path in tables.items():
             db.register(name, str(path))
         db.sql("select count(*) from lineitem").run()
-        rows = [measure(name, text, db, options.units) for name, text in texts(options.sf)]
+        rows = [measure(name, text, db, options.batches) for name, text in texts(options.sf)]
     spark.stop()
     ratios = [float(row["last/first"]) for row in rows if isinstance(row["last/first"], float)]
     baselines = [float(row["baseline"]) for row in rows if isinstance(row["baseline"], float)]
@@ -64,14 +64,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print()
     print_summary(summary)
     if options.json:
-        write_json(options.json, {"benchmark": "nested", "sf": options.sf, "units": options.units}, summary, rows)
+        write_json(options.json, {"benchmark": "nested", "sf": options.sf, "batches": options.batches}, summary, rows)
     return 0 if all(row["equal"] for row in rows) else 1
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run bench nested", description=__doc__)
     parser.add_argument("--sf", choices=sorted(PARTS, key=float), default="1", help="scale factor (default 1)")
-    parser.add_argument("--units", type=int, default=4, help="units in each batch after the small ones (default 4)")
+    parser.add_argument("--batches", type=int, default=16, help="batches of about equal rows, after a small one (default 16)")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where sf<N> is, or is generated")
     parser.add_argument("--json", type=Path, help="write the report to this file")
     return parser.parse_args(arguments)
@@ -81,12 +81,12 @@ def texts(scale: str) -> list[tuple[str, str]]:
     return [*((f"q{number}", query(number, scale)) for number in NUMBERS), ("sbi", SBI)]
 
 
-def measure(name: str, text: str, db: nearly.Session, units: int) -> Record:
+def measure(name: str, text: str, db: nearly.Session, batches: int) -> Record:
     """One query with variation ranges, and once more with ranges so wide that every row waits until the end."""
     print(name, file=sys.stderr, flush=True)
     exact = db.sql(text).exact().table
-    answers = _answers(db, text, units, SLACK)
-    waiting = _answers(db, text, units, float("inf"))
+    answers = _answers(db, text, batches, SLACK)
+    waiting = _answers(db, text, batches, float("inf"))
     last = answers[-1].stats
     found = [difference(exact, run[-1].table, text) for run in (answers, waiting)]
     first, final = _quarters(answers)
@@ -100,9 +100,24 @@ def measure(name: str, text: str, db: nearly.Session, units: int) -> Record:
     }  # fmt: skip
 
 
-def _answers(db: nearly.Session, text: str, units: int, slack: float) -> list[nearly.Answer]:
-    pace = Pace(sizes=(SMALL_UNITS, *([units] * 64)))
-    return list(Run(db._engine, db._engine.prepare(text), Request(pace=pace, slack=slack)).answers())
+def _answers(db: nearly.Session, text: str, batches: int, slack: float) -> list[nearly.Answer]:
+    prepared = db._engine.prepare(text)
+    cut = Run(db._engine, prepared, Request()).cut()
+    tables = [] if cut is None else [db._engine.catalog.table(scan.table) for scan in cut.scans]
+    sizes = () if cut is None else _sizes([unit.rows for unit in units_of(cut, tables, 0).order], batches)
+    return list(Run(db._engine, prepared, Request(pace=Pace(sizes=sizes), slack=slack)).answers())
+
+
+def _sizes(rows: Sequence[int], batches: int) -> tuple[int, ...]:
+    """Units of each batch: the small ones first, then always so many that they have about the same number of rows."""
+    sizes, taken, left = [SMALL_UNITS], 0, sum(rows[SMALL_UNITS:])
+    start = SMALL_UNITS
+    for end in range(SMALL_UNITS + 1, len(rows) + 1):
+        taken += rows[end - 1]
+        if taken * batches >= 0.9 * left:
+            sizes.append(end - start)
+            start, taken = end, 0
+    return (*sizes, len(rows) - start) if start < len(rows) else tuple(sizes)
 
 
 def _quarters(answers: Sequence[nearly.Answer]) -> tuple[float | None, float | None]:
