@@ -41,3 +41,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def tpch_expected(spark: Any) -> dict[int, Any]:
+    """What Spark SQL itself answers to the TPC-H queries."""
+    from benchmarks.tpch.data import ensure_tables
+    from benchmarks.tpch.queries import NUMBERS, query
+    from tests.answer_tpch import SCALE
+
+    for name, path in ensure_tables(SCALE).items():
+        spark.read.parquet(str(path)).createOrReplaceTempView(name)
+    return {number: spark.sql(query(number, SCALE)).toArrow() for number in NUMBERS}

@@ -18,7 +18,7 @@ from tests.fixtures.agreement import difference
 from tests.fixtures.generation import TABLES, QueryGenerator, random_table
 from tests.fixtures.quick_spark import quick_session
 
-EXAMPLES = 8
+EXAMPLES = 6
 QUERIES_PER_EXAMPLE = {1: 8, 3: 4}
 """By the number of executors."""
 

@@ -66,7 +66,7 @@ def test_law_sets_behave_like_sets(left: OrderedSet, right: OrderedSet) -> None:
 
 
 @given(BOXES, BOXES, BOXES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_law_regions_behave_like_sets_of_rows(first: Region, second: Region, third: Region) -> None:
     left, right = union(first, second, SPACE), third
     a, b = rows(left), rows(right)

@@ -14,8 +14,7 @@ from benchmarks.tpch.data import ensure_tables
 from benchmarks.tpch.queries import NUMBERS, query
 from nearly.engine.stream_task import Pace
 from nearly.progressive.run import Request, Run
-
-SCALE = "0.1"
+from tests.answer_tpch import SCALE
 
 
 @pytest.fixture(scope="module", params=[1, 3])
@@ -27,10 +26,8 @@ def lake(request: pytest.FixtureRequest, spark: Any, tmp_path_factory: pytest.Te
 
 
 @pytest.fixture(scope="module")
-def expected(spark: Any) -> dict[int, pa.Table]:
-    for name, path in ensure_tables(SCALE).items():
-        spark.read.parquet(str(path)).createOrReplaceTempView(name)
-    return {number: spark.sql(query(number, SCALE)).toArrow() for number in NUMBERS}
+def expected(tpch_expected: dict[int, pa.Table]) -> dict[int, pa.Table]:
+    return tpch_expected
 
 
 @pytest.mark.parametrize("patience", [0.0, 60.0])
