@@ -19,7 +19,7 @@ from benchmarks.synthetic import SBI, ensure_synthetic
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
 from benchmarks.tpch.queries import query
 from nearly.engine.stream_task import Pace
-from nearly.engine.units import SMALL_UNITS, units_of
+from nearly.engine.units import SMALL_UNITS
 from nearly.progressive.ranges import SLACK
 from nearly.progressive.run import Request, Run
 
@@ -102,9 +102,9 @@ def measure(name: str, text: str, db: nearly.Session, batches: int) -> Record:
 
 def _answers(db: nearly.Session, text: str, batches: int, slack: float) -> list[nearly.Answer]:
     prepared = db._engine.prepare(text)
-    cut = Run(db._engine, prepared, Request()).cut()
-    tables = [] if cut is None else [db._engine.catalog.table(scan.table) for scan in cut.scans]
-    sizes = () if cut is None else _sizes([unit.rows for unit in units_of(cut, tables, 0).order], batches)
+    plain = Run(db._engine, prepared, Request())
+    cut = plain.cut()
+    sizes = () if cut is None else _sizes([unit.rows for unit in plain.units(cut).order], batches)
     return list(Run(db._engine, prepared, Request(pace=Pace(sizes=sizes), slack=slack)).answers())
 
 

@@ -24,7 +24,8 @@ from nearly.progressive.reading import Reading
 from nearly.progressive.run import Request, Run, query_directory, resumed
 from nearly.rewrite.cut import Cut
 from nearly.rewrite.order_joins import order_joins
-from nearly.rewrite.stream import arrangements, stream
+from nearly.rewrite.stream import stream
+from nearly.rewrite.stream_layouts import arrangements
 
 OFTEN = 400
 """Counts from here on are scaled by N/n; keys that are seen in few units are scaled by what that tells."""

@@ -270,3 +270,12 @@ def _untransformed(value: Floats, skewness: Floats, share: Floats) -> Floats:
         curve, shift = scale * (2 - share), scale * (1 - 2 * share)
         bent: Any = (np.cbrt(1 + 3 * curve * (value - shift)) - 1) / curve
     return np.where(np.abs(curve) < 1e-9, value - shift, bent)
+
+
+def at_look(
+    look: int | None, theta: ArrayLike, replicates: ArrayLike, share: ArrayLike, confidence: float, **given: Any
+) -> Interval:
+    """The interval that stays valid when one stops at this look, or, without one, that of a fixed time."""
+    if look is None:
+        return interval(theta, replicates, share, confidence, **given)
+    return anytime(theta, replicates, share, confidence, look=look, **given)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from nearly.estimate.intervals import Interval, anytime, interval
+from nearly.estimate.intervals import Interval, at_look
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -84,10 +84,7 @@ class Values:
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.where(counts < len(below), (below.sum() - sums) / (len(below) - counts), np.nan)
         copies = logit(np.clip(shares, edge, 1 - edge))[:, None]
-        if look is None:
-            found = interval(theta, copies, read.share, confidence, units=read.units, group_rows=read.group_rows)
-        else:
-            found = anytime(theta, copies, read.share, confidence, look=look, units=read.units, group_rows=read.group_rows)
+        found = at_look(look, theta, copies, read.share, confidence, units=read.units, group_rows=read.group_rows)
         return _Reach(float(theta[0] - found.low[0]), float(found.high[0] - theta[0]))
 
 

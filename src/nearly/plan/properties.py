@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import product
 
 from nearly.plan.expressions import Call, Column, conjuncts
-from nearly.plan.nodes import Aggregate, Apply, Join, Output, Plan, Project, Scan, SetOperation, Values
+from nearly.plan.nodes import Aggregate, Apply, Filter, Join, Limit, Output, Plan, Project, Scan, SetOperation, Sort, Values
 from nearly.plan.schema import FindTable
 
 Key = frozenset[str]
@@ -123,3 +123,19 @@ def equated(plan: Join, tests: tuple[str, ...] = ("=",)) -> list[tuple[Column, C
                 elif second.name in plan.left.names and first.name in plan.right.names:
                     pairs.append((second, first))
     return pairs
+
+
+def origins(plan: Plan) -> dict[str, str]:
+    """Where the columns of a plan come from: the name that each has at the aggregate below, as long as it is only passed on."""
+    match plan:
+        case Sort() | Limit() | Filter():
+            return origins(plan.child)
+        case Project():
+            below = origins(plan.child)
+            columns = ((o.name, o.expression.name) for o in plan.outputs if isinstance(o.expression, Column))
+            return {name: below[passed] for name, passed in columns if passed in below}
+        case Join():
+            return origins(plan.left) | origins(plan.right)
+        case Aggregate():
+            return {column.name: column.name for column in plan.columns}
+    return {}

@@ -127,7 +127,7 @@ class Evaluation:
             or any(key.name in point.evolving for key in few.aggregate.keys)
         ):
             return whole
-        keys = pa.table([found.column(place) for place in few.places], [f"answer_key_{at}" for at in range(len(few.places))])
+        keys = pa.table([found.column(place) for place in few.places], [column.name for column in few.wanted.given])
         rows = self.state.run(few.rows, {ANSWER_KEYS: keys})
         narrowed = {few.narrowed if each == few.aggregate else each: growth for each, growth in growths.items()}
         tail = few.tail(self.cut.tail)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from nearly.engine.state import State
 from nearly.errors import Unsupported
 from nearly.estimate.distinct import Distinct, distinct
-from nearly.estimate.intervals import FEWEST_SEEN, Floats, Interval, anytime, interval, joined, quotient
+from nearly.estimate.intervals import FEWEST_SEEN, Floats, Interval, at_look, joined, quotient
 from nearly.estimate.quantiles import Sampled, Values
 from nearly.plan.expressions import Expression
 from nearly.progressive.cells import Sides, floats
@@ -120,9 +120,7 @@ class _Totals:
 
     def interval(self, reading: Reading, confidence: float, look: int | None) -> Interval:
         given: dict[str, Any] = {"units": reading.units, "group_rows": reading.group_rows}
-        if look is None:
-            return interval(self.estimate, self.replicates, reading.share, confidence, **given)
-        return anytime(self.estimate, self.replicates, reading.share, confidence, look=look, **given)
+        return at_look(look, self.estimate, self.replicates, reading.share, confidence, **given)
 
 
 def _by_key(table: pa.Table) -> dict[Key, list[Any]]:

@@ -120,9 +120,13 @@ class Run:
             logger.info("no progressive answer: %s", reason)
             return None
 
+    def units(self, cut: Cut) -> Units:
+        """The units of a cut in the order they are read."""
+        return units_of(cut, [self.engine.catalog.table(scan.table) for scan in cut.scans], self.request.seed)
+
     def _progressive(self, cut: Cut, query: Query) -> Iterator[Answer]:
         started = time.perf_counter()
-        units = units_of(cut, [self.engine.catalog.table(scan.table) for scan in cut.scans], self.request.seed)
+        units = self.units(cut)
         log = ResultLog(query_directory(self.engine, self.id))
         self._describe(log, units)
         question = self.engine.question(self.prepared)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from nearly.plan.expressions import Column, same
 from nearly.plan.nodes import Aggregate, Filter, Input, Join, Limit, Plan, Project, Sort
+from nearly.plan.properties import origins
 from nearly.rewrite.cut import Gathered
 
 ANSWER_KEYS = "answer_keys"
@@ -21,11 +22,15 @@ class FewRows:
     places: tuple[int, ...]
 
     @property
+    def wanted(self) -> Input:
+        """The keys of the answer, in order."""
+        return Input(ANSWER_KEYS, tuple(Column(key.column.type, f"answer_key_{at}") for at, key in enumerate(self.aggregate.keys)))
+
+    @property
     def rows(self) -> Plan:
-        """The rows of the stage that belong to groups of the answer, over the input `answer_keys`: its keys, in order."""
+        """The rows of the stage that belong to groups of the answer."""
         keys = [key.expression for key in self.aggregate.keys if isinstance(key.expression, Column)]
-        wanted = tuple(Column(key.type, f"answer_key_{at}") for at, key in enumerate(keys))
-        return Join(self.aggregate.child, Input(ANSWER_KEYS, wanted), "semi", same(keys, wanted))
+        return Join(self.aggregate.child, self.wanted, "semi", same(keys, self.wanted.given))
 
     @property
     def narrowed(self) -> Aggregate:
@@ -47,7 +52,8 @@ def few_rows(tail: Plan, stages: tuple[Gathered, ...]) -> FewRows | None:
     if aggregate is None or not aggregate.keys or aggregate.sets is not None or not isinstance(aggregate.child, Input):
         return None
     stage = next((each for each in stages if each.name == aggregate.child.source and each.unit is not None), None)
-    shown = [_origin(tail, column.name) for column in tail.columns]
+    origin_of = origins(tail)
+    shown = [origin_of.get(column.name) for column in tail.columns]
     names = [key.name for key in aggregate.keys]
     if (
         stage is None
@@ -64,17 +70,4 @@ def _topmost(plan: Plan) -> Aggregate | None:
             return plan
         case Project() | Filter() | Sort() | Limit():
             return _topmost(plan.child)
-    return None
-
-
-def _origin(plan: Plan, name: str) -> str | None:
-    """The name that a column has in the topmost aggregate; None when it is computed above."""
-    match plan:
-        case Aggregate():
-            return name
-        case Project():
-            expression = next(output.expression for output in plan.outputs if output.name == name)
-            return _origin(plan.child, expression.name) if isinstance(expression, Column) else None
-        case Filter() | Sort() | Limit():
-            return _origin(plan.child, name)
     return None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nearly.plan.expressions import AggregateCall, Call, Column, Literal
+from nearly.plan.expressions import AggregateCall, Call, Literal
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Aggregate, Filter, Join, Limit, Output, Plan, Project, Sort
+from nearly.plan.nodes import Aggregate, Filter, Output, Plan, Project
+from nearly.plan.properties import origins
 from nearly.plan.types import BOOLEAN, DOUBLE
 from nearly.rewrite.cut import Gathered
 from nearly.rewrite.thin import QUANTILE
@@ -25,36 +26,20 @@ class QuantileColumn:
 
 def quantile_columns(plan: Plan) -> dict[str, QuantileColumn]:
     """The columns of a plan, by name, that are quantiles, unchanged, of an aggregate whose keys are columns of the plan, too."""
-    origins = _origins(plan)
-    shown = {origin: name for name, origin in reversed(origins.items())}
+    origin_of = origins(plan)
+    shown = {origin: name for name, origin in reversed(origin_of.items())}
     found = {}
     for node in plan.walk():
         if not isinstance(node, Aggregate) or node.sets is not None or not all(key.name in shown for key in node.keys):
             continue
         keys = tuple(shown[key.name] for key in node.keys)
         calls = {output.name: output.expression for output in node.aggregates}
-        for name, origin in origins.items():
+        for name, origin in origin_of.items():
             call = calls.get(origin)
             p = _share(call)
             if p is not None and isinstance(call, AggregateCall):
                 found[name] = QuantileColumn(node, call, p, keys)
     return found
-
-
-def _origins(plan: Plan) -> dict[str, str]:
-    """Where the columns of a plan come from: the name that each has at the aggregate below, as long as it is only passed on."""
-    match plan:
-        case Sort() | Limit() | Filter():
-            return _origins(plan.child)
-        case Project():
-            below = _origins(plan.child)
-            columns = ((o.name, o.expression.name) for o in plan.outputs if isinstance(o.expression, Column))
-            return {name: below[passed] for name, passed in columns if passed in below}
-        case Join():
-            return _origins(plan.left) | _origins(plan.right)
-        case Aggregate():
-            return {column.name: column.name for column in plan.columns}
-    return {}
 
 
 def _share(expression: object) -> float | None:

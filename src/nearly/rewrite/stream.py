@@ -11,9 +11,8 @@ Laws: the tail over the stages' rows of all units is the plan. Rows equal in a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import islice, product
 
 from nearly.errors import Unsupported
 from nearly.plan.expressions import TRUE, AggregateCall, Call, Column, Expression, WindowCall, columns_of
@@ -34,7 +33,7 @@ from nearly.plan.nodes import (
     Values,
     Window,
 )
-from nearly.plan.schema import FindTable, HashedLayout
+from nearly.plan.schema import FindTable
 from nearly.plan.scope import FreshNames
 from nearly.plan.types import BOOLEAN, INT
 from nearly.rewrite.cut import UNIT, Cut, Gathered, Waiting, passed, pruned
@@ -43,6 +42,7 @@ from nearly.rewrite.moments import by_moments
 from nearly.rewrite.split_aggregate import Split, split_aggregate
 from nearly.rewrite.split_distinct import split_distinct
 from nearly.rewrite.stream_join import Joining
+from nearly.rewrite.stream_layouts import Layouts, arrangements, shuffled
 from nearly.rewrite.stream_places import DRIVER, STATIC, UNITS, At, Conflict, Extend, Lookup, Test, apply, reads_of
 from nearly.rewrite.thin import Quantiles, quantiles_apart
 
@@ -52,9 +52,6 @@ WORTH_STREAMING = 0.02
 
 GATHERED_ROWS = 2_000_000
 """Rows of streamed tables that may come to the driver as they are, for aggregates that cannot be merged."""
-
-MOST_ARRANGEMENTS = 8
-"""So many ways to combine prepared layouts are tried: each costs some milliseconds of planning."""
 
 THINNED_ROWS = 30_000
 """About so many rows of a larger table come to the driver for quantiles of one value: few enough for replicates."""
@@ -93,21 +90,6 @@ def _cut(
     return None
 
 
-Layouts = dict[str, HashedLayout]
-"""Layouts to read instead of the base ones, by table."""
-
-
-def arrangements(chosen: set[Scan], find_table: FindTable) -> Iterator[Layouts]:
-    """Which layouts may be streamed together: the base ones, or some that are hashed by one column, whose buckets line up."""
-    yield {}
-    tables = sorted({scan.table for scan in chosen})
-    prepared = {name: [each for each in find_table(name).hashed if len(each.columns) == 1] for name in tables}
-    named = [name for name in tables if prepared[name]]
-    for picked in islice(product(*(prepared[name] for name in named)), MOST_ARRANGEMENTS if named else 0):
-        fewest = min(each.buckets for each in picked)
-        yield {name: each for name, each in zip(named, picked, strict=True) if each.buckets % fewest == 0}
-
-
 def _worthwhile(scans: set[Scan], chosen: set[Scan], find_table: FindTable) -> bool:
     """Whether reading the other tables whole first is not most of the work already."""
     streamed = sum(find_table(scan.table).rows for scan in chosen)
@@ -132,16 +114,8 @@ class _Streamer:
         tail, stages = pruned(Project(self.gathered(top), passed(plan.columns)), tuple(self.stages.values()))
         scans = {node for stage in stages for node in stage.plan.walk() if isinstance(node, Scan) and node.share == "units"}
         ordered = tuple(sorted(scans, key=lambda scan: scan.fields[0].name))
-        return self._shuffled(Cut(tail, stages, ordered, self.ranged, self.mergeable))
-
-    def _shuffled(self, cut: Cut) -> Cut:
-        """The cut over a shuffled layout of its one table, where there is one and rows need not meet: blocks are better samples."""
-        layout = self.find_table(cut.scans[0].table).shuffled if len(cut.scans) == 1 and not cut.ranged else None
-        if layout is None or self.layouts:
-            return cut
-        (old,), new = cut.scans, replace(cut.scans[0], layout=layout)
-        stages = tuple(replace(stage, plan=stage.plan.transform(lambda node: new if node == old else node)) for stage in cut.stages)
-        return replace(cut, stages=stages, scans=(new,))
+        cut = Cut(tail, stages, ordered, self.ranged, self.mergeable)
+        return cut if self.layouts else shuffled(cut, self.find_table)
 
     def place(self, plan: Plan) -> At:
         if plan not in self.known:

@@ -257,16 +257,17 @@ class _Weigher:
         by = child.replicate
         rows = Project(child.plan, tuple(Output(column.name, column) for column in (*plan.taken, *(() if by is None else (by,)))))
         made: Plan = replace(plan, child=rows, by=by)
+        assert child.weight is not None  # noqa: S101  rows of units have weights
         weight = child.weight
-        if by is not None and weight is not None and "total" in plan.estimates:
+        if by is not None and "total" in plan.estimates:
             made, weight = self._with_weights(made, child, by)
         keys, values = plan.given[: plan.keys], plan.given[plan.keys :]
         kinds = dict(zip((value.name for value in values), plan.estimates or (None,) * len(values), strict=True))
-        totals = frozenset(name for name, kind in kinds.items() if kind == "total" and weight is not None)
+        totals = frozenset(name for name, kind in kinds.items() if kind == "total")
         outputs = [Output(column.name, column) for column in (*keys, *(() if by is None else (by,)))]
         for value in values:
-            scaled = weight is not None and value.name in totals
-            outputs.append(Output(value.name, Call(DOUBLE, "*", (coerce(value, DOUBLE), weight)) if scaled and weight else value))
+            scaled = Call(DOUBLE, "*", (coerce(value, DOUBLE), weight)) if value.name in totals else value
+            outputs.append(Output(value.name, scaled))
         unknown = frozenset(name for name, kind in kinds.items() if kind is None)
         return Weighted(Project(made, tuple(outputs)), by, evolving=frozenset(kinds), doubles=totals, extremes=unknown)
 
