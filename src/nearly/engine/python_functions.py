@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -26,21 +27,40 @@ Columns = tuple[tuple[str, DataType], ...]
 
 
 class Functions:
-    """All functions of a session. A function registered again under its name replaces the one before for new queries."""
+    """All functions of a session. A function registered again under its name replaces the one before for new queries.
+
+    A function is kept as long as it is registered, or as something holds what `kept_for` or `add_mapped` gave for it: a prepared
+    query or a frame.
+    """
 
     def __init__(self) -> None:
         self._scalars: dict[str, Signature] = {}
-        self._mapped: dict[str, Mapped] = {}
-        self._travelling: dict[str, Travelling] = {}
-        self._lock = threading.Lock()
+        self._registered: dict[str, Travelling] = {}
+        self._mapped: WeakValueDictionary[str, Mapped] = WeakValueDictionary()
+        self._of_mapped: WeakKeyDictionary[Mapped, Travelling] = WeakKeyDictionary()
+        self._travelling: WeakValueDictionary[str, Travelling] = WeakValueDictionary()
+        self._lock = threading.RLock()
 
     @property
     def travelling(self) -> tuple[Travelling, ...]:
+        """All functions that a query may call."""
         with self._lock:
-            return tuple(self._travelling.values())
+            return tuple(sorted(self._travelling.values(), key=lambda each: each.symbol))
+
+    def live(self) -> frozenset[str]:
+        """Symbols of all functions that a query may call."""
+        return frozenset(each.symbol for each in self.travelling)
 
     def travelling_as(self, symbol: str) -> Travelling:
         return self._travelling[symbol]
+
+    def kept_for(self, tree: exp.Expr) -> tuple[object, ...]:
+        """What a query must hold as long as it may run: its own functions, and the relations made by functions that it reads."""
+        mapped = self.used_by(tree)
+        calls = [call for each in (tree, *(one.query for one in mapped)) for call in each.find_all(exp.Anonymous)]
+        names = {str(call.this).lower() for call in calls}
+        with self._lock:
+            return (*mapped, *(function for name, function in self._registered.items() if name in names))
 
     def mark(self, tree: exp.Expr) -> None:
         """Mark the calls of these functions in a query."""
@@ -64,7 +84,8 @@ class Functions:
         symbol = _symbol(f"function_{name}", payload)
         signature = Signature(name, symbol, type_)
         with self._lock:
-            self._travelling[symbol] = Travelling(symbol, type_sql(type_).sql(dialect="duckdb"), payload)
+            known = self._travelling.get(symbol) or Travelling(symbol, type_sql(type_).sql(dialect="duckdb"), payload)
+            self._travelling[symbol] = self._registered[name.lower()] = known
             self._scalars[name.lower()] = signature
         return signature
 
@@ -81,8 +102,11 @@ class Functions:
         mapped = Mapped(_symbol("nearly_mapped", payload, to_text(query)), query, gives, keys, estimates)
         fields = ", ".join(f"c{place} {type_sql(type_).sql(dialect='duckdb')}" for place, (_, type_) in enumerate(gives))
         with self._lock:
-            self._travelling[mapped.name] = Travelling(mapped.name, f"STRUCT({fields})[]", payload)
-            self._mapped.setdefault(mapped.name, mapped)
+            known = self._mapped.get(mapped.name)
+            if known is not None:
+                return known
+            self._mapped[mapped.name] = mapped
+            self._of_mapped[mapped] = self._travelling[mapped.name] = Travelling(mapped.name, f"STRUCT({fields})[]", payload)
         return mapped
 
 

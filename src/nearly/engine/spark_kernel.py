@@ -78,7 +78,8 @@ class SparkKernel:
     def _collect(self, sql: str) -> pa.Table:
         logger.debug("spark query: %s", sql)
         try:
-            return self.cluster.spark.sql(sql).toArrow()
+            with self.cluster.job() as spark:
+                return spark.sql(sql).toArrow()
         except AnalysisException as trouble:
             raise SchemaError(f"Spark refuses the query: {_message(trouble)}") from trouble
         except (PySparkException, Py4JError) as trouble:
