@@ -86,7 +86,7 @@ class TableAdapter:
         return pa.Table.from_arrays(rows.flatten(), names=self.takes.names).cast(self.takes)
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True)
 class Travelling:
     """A function on its way to a native engine: its name there, the type it gives in DuckDB's words, and its adapter as bytes."""
 

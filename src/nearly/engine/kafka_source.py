@@ -96,12 +96,12 @@ class KafkaReader(DataSourceStreamReader):
             return low
         what = f"kept only from {low} on" if known < low else f"ends at {high}, so it was made anew"
         raise EngineError(
-            f"Kafka {place} is wanted from offset {known} and {what}: records are lost. Start anew with another checkpoint, or go on "
-            f"with what is there by settings={{'{RESET}': 'earliest'}}"
+            f"Kafka {place} is wanted from offset {known} and {what}: records are lost. Start anew with another checkpoint, or go "
+            f"on with what is there by settings={{'{RESET}': 'earliest'}}"
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of a range. Offsets may have gaps (compaction, transactions); the end of the partition ends it too."""
+        """The records of a range. Offsets may have gaps (compaction, transactions), also before its end."""
         from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415  (an optional dependency, needed here only)
 
         if not isinstance(partition, KafkaRange):
@@ -160,7 +160,7 @@ def _records(consumer: Any, wanted: KafkaRange) -> Iterator[pa.RecordBatch]:
                 if position <= wanted.end:
                     batch.append(message)
             elif message.error().code() == KafkaError._PARTITION_EOF:
-                position = wanted.end
+                position = max(position, message.offset())  # before the end of the range, more will come, or nothing in time
             else:
                 raise EngineError(f"Kafka topic {wanted.topic!r}: {message.error()}")
         if batch:

@@ -26,6 +26,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 Columns = tuple[tuple[str, DataType], ...]
 
 
+class _Use:
+    """Held by what may call a function of values."""
+
+
 class Functions:
     """All functions of a session. A function registered again under its name replaces the one before for new queries.
 
@@ -35,24 +39,23 @@ class Functions:
 
     def __init__(self) -> None:
         self._scalars: dict[str, Signature] = {}
-        self._registered: dict[str, Travelling] = {}
+        self._registered: dict[str, _Use] = {}
         self._mapped: WeakValueDictionary[str, Mapped] = WeakValueDictionary()
-        self._of_mapped: WeakKeyDictionary[Mapped, Travelling] = WeakKeyDictionary()
-        self._travelling: WeakValueDictionary[str, Travelling] = WeakValueDictionary()
+        self._travelling: WeakKeyDictionary[Mapped | _Use, Travelling] = WeakKeyDictionary()
         self._lock = threading.RLock()
 
     @property
     def travelling(self) -> tuple[Travelling, ...]:
         """All functions that a query may call."""
         with self._lock:
-            return tuple(sorted(self._travelling.values(), key=lambda each: each.symbol))
+            return tuple(sorted(set(self._travelling.values()), key=lambda each: each.symbol))
 
     def live(self) -> frozenset[str]:
         """Symbols of all functions that a query may call."""
         return frozenset(each.symbol for each in self.travelling)
 
     def travelling_as(self, symbol: str) -> Travelling:
-        return self._travelling[symbol]
+        return next(each for each in self.travelling if each.symbol == symbol)
 
     def kept_for(self, tree: exp.Expr) -> tuple[object, ...]:
         """What a query must hold as long as it may run: its own functions, and the relations made by functions that it reads."""
@@ -60,7 +63,7 @@ class Functions:
         calls = [call for each in (tree, *(one.query for one in mapped)) for call in each.find_all(exp.Anonymous)]
         names = {str(call.this).lower() for call in calls}
         with self._lock:
-            return (*mapped, *(function for name, function in self._registered.items() if name in names))
+            return (*mapped, *(use for name, use in self._registered.items() if name in names))
 
     def mark(self, tree: exp.Expr) -> None:
         """Mark the calls of these functions in a query."""
@@ -84,8 +87,8 @@ class Functions:
         symbol = _symbol(f"function_{name}", payload)
         signature = Signature(name, symbol, type_)
         with self._lock:
-            known = self._travelling.get(symbol) or Travelling(symbol, type_sql(type_).sql(dialect="duckdb"), payload)
-            self._travelling[symbol] = self._registered[name.lower()] = known
+            self._registered[name.lower()] = use = _Use()
+            self._travelling[use] = Travelling(symbol, type_sql(type_).sql(dialect="duckdb"), payload)
             self._scalars[name.lower()] = signature
         return signature
 
@@ -106,7 +109,7 @@ class Functions:
             if known is not None:
                 return known
             self._mapped[mapped.name] = mapped
-            self._of_mapped[mapped] = self._travelling[mapped.name] = Travelling(mapped.name, f"STRUCT({fields})[]", payload)
+            self._travelling[mapped] = Travelling(mapped.name, f"STRUCT({fields})[]", payload)
         return mapped
 
 
