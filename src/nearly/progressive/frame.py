@@ -279,6 +279,7 @@ class Frame:
 
     @property
     def _running(self) -> Evolution:
+        self._workspace.engine.life.refuse_over()
         with self._starting:
             if self._evolution is None:
                 self._evolution = Evolution(self._run())
