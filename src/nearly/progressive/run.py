@@ -60,6 +60,8 @@ class Run:
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     last: Answer | None = None
     used: bool = False
+    lasting: bool = False
+    """Whether intervals are to stay valid when somebody stops as soon as they are narrow."""
     _job: StreamJob | None = None
     _state: State | None = None
     _ended: threading.Event = field(default_factory=threading.Event)
@@ -133,7 +135,8 @@ class Run:
         self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question)
         known = [log.end(site) for site in range(len(job.fragments))]
         self._state = state = State(cut.stages, self.engine.native.settings)
-        evaluation = Evaluation(query, cut, state, self.request.confidence, CertainBounds(cut, units, state))
+        certain = CertainBounds(cut, units, state)
+        evaluation = Evaluation(query, cut, state, self.request.confidence, certain, self.lasting)
         progress = Progress(units, VariationRanges(cut, state, self.request.slack))
         version, tables = log.read_ranges()
         if version and progress.ranges.stages:
