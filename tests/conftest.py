@@ -20,6 +20,16 @@ settings.load_profile("fixed")
 """Generated examples are the same in every run."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run the long tests as well as the quick ones")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Long tests run where all are asked for, or where `-m` chooses tests by their marks."""
+    if not config.getoption("--all") and not config.option.markexpr:
+        config.option.markexpr = "not long"
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A plain local Spark, the oracle of the tests and the session that is handed to `connect(spark)`."""

@@ -78,7 +78,7 @@ def _assert_equal(answers: Expected, expected: Expected, numbers: Sequence[int] 
     assert not {number: text for number, text in differences.items() if text}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_standalone_cluster(tmp_path: Path, expected: Expected) -> None:
     """A master and two workers in processes of their own."""
     with standalone_cluster(tmp_path) as url:
@@ -87,7 +87,7 @@ def test_standalone_cluster(tmp_path: Path, expected: Expected) -> None:
     _assert_equal(answers, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_executors(tmp_path: Path, expected: Expected) -> None:
     """An executor dies in the middle of each query, and nothing changes in the answers."""
     with standalone_cluster(tmp_path) as url:
@@ -96,7 +96,7 @@ def test_killed_executors(tmp_path: Path, expected: Expected) -> None:
     _assert_equal(answers, expected, INTERRUPTED)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_spark_connect(tmp_path: Path, expected: Expected) -> None:
     with connect_server(tmp_path) as url:
         answers, _ = _answers(url, tmp_path)

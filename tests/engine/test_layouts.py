@@ -357,7 +357,7 @@ spark.stop()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_spark_connect_writes_the_same(catalog: Catalog) -> None:
     run = run_script(_CONNECTED, str(catalog.path))
     assert run.returncode == 0, run.stderr.decode()[-2000:]

@@ -57,7 +57,7 @@ def _home(path: Path) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_kills(events: Path, tmp_path: Path) -> None:
     """Every kill comes some answers further on, in the midst of the work for the next; at the end nothing is missing or twice."""
     calm, stormy = tmp_path / "calm.jsonl", tmp_path / "stormy.jsonl"

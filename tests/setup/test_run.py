@@ -28,6 +28,7 @@ case "$*" in
         cp "$0" "$directory/bin/python" ;;
     *"--require-hashes"*) echo dependencies >>'{log}'; sleep 1; exit $(cat '{exit_code}') ;;
     *"--editable"*) echo project >>'{log}' ;;
+    *"pytest --quiet"*) echo "tests $*" >>'{log}' ;;
     *pytest*) echo "pytest $JAVA_HOME" >>'{log}' ;;
     --version) echo "Python 3.11.0" ;;
 esac
@@ -111,6 +112,17 @@ def test_the_second_time_sets_nothing_up(project: Path, commands: Path, log: Pat
         assert _run(project, commands, "test", "-q").returncode == 0
     once = ["venv", "dependencies", "project"]
     assert log.read_text().splitlines() == [*once, "pytest /some/java", "pytest /some/java"]
+
+
+@pytest.mark.parametrize("more", [(), ("--all",)])
+def test_all_is_the_whole_command_with_the_long_tests(project: Path, commands: Path, log: Path, more: tuple[str, ...]) -> None:
+    """Both lint and then test; the linters are not there, so they fail, and the tests run nevertheless."""
+    done = _run(project, commands, "test", *more)
+    assert done.returncode == 1
+    assert "FAILED: ruff-check" in done.stderr
+    tests = log.read_text().splitlines()[-1].split()
+    assert tests[0] == "tests"
+    assert ("--all" in tests) == ("--all" in more)
 
 
 def test_a_changed_lock_file_sets_up_again(project: Path, commands: Path, log: Path) -> None:

@@ -144,7 +144,7 @@ def test_damage_is_an_error_that_says_what_to_do(tmp_path: Path, damage: str) ->
         reopen(tmp_path / "s")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     """A follower is killed at random moments; every batch it acknowledged is there, and each exactly once."""
     stored(tmp_path / "s").store.close()
