@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import HUNG
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("cat", "cksum", "dirname", "grep", "rm", "sed", "sh", "sleep", "mkdir", "cp", "chmod")
 
@@ -152,7 +154,7 @@ def test_an_interrupted_set_up_is_repaired(project: Path, commands: Path, log: P
 
 def test_two_at_once_set_up_once(project: Path, commands: Path, log: Path) -> None:
     both = [subprocess.Popen([project / "run", "test", "-q"], env=_environment(commands)) for _ in range(2)]
-    assert [each.wait(timeout=60) for each in both] == [0, 0]
+    assert [each.wait(timeout=HUNG) for each in both] == [0, 0]
     assert log.read_text().count("dependencies") == 1
     assert log.read_text().count("pytest") == 2
 
@@ -172,6 +174,6 @@ def _run(project: Path, commands: Path, *arguments: str) -> subprocess.Completed
         env=_environment(commands),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HUNG,
         check=False,
     )
