@@ -153,19 +153,20 @@ class Query:
 
     def _fresh_run(self) -> Run:
         """A run that has not been used; every iteration is a run of its own."""
-        if self._run is not None and self._run.used:
+        if self._run is not None and (self._run.used or self._run.prepared is not self._ready):
             self._run = None
         return self._current
 
     def _route(self) -> Route:
         """What the synopses say to this query."""
         prepared = self._ready
-        table = self._engine.catalog.table(next(iter(prepared.tables))) if len(prepared.tables) == 1 else None
+        table = prepared.snapshot[0] if len(prepared.snapshot) == 1 else None
         return route(self._help.synopses, prepared.query, table, self._request.confidence, self._using)
 
     @property
     def _ready(self) -> Prepared:
-        if self._prepared is None:
+        """The query as planned for its tables as they are now."""
+        if self._prepared is None or not self._engine.is_current(self._prepared):
             self._prepared = self._engine.prepare(self._text, self._kernel)
         return self._prepared
 

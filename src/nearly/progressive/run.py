@@ -68,6 +68,7 @@ class Run:
     _go: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
+        self.engine = self.engine.at(self.prepared.snapshot)
         self._go.set()
 
     def answers(self) -> Generator[Answer]:
