@@ -136,11 +136,15 @@ class Query:
         run.lasting = goal.error is not None
         deadline = Deadline(run, goal.seconds)
         answers = run.answers()
+        shown = False
         try:
             for answer in answers:
+                shown = True
                 yield answer
                 if deadline.passed or (goal.error is not None and answer.error <= goal.error):
                     return
+            if not shown and run.last is not None:  # its time is over, and what there is says little
+                yield run.last
         finally:
             answers.close()
             deadline.cancel()

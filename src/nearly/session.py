@@ -41,6 +41,7 @@ def connect(
     memory: str | None = None,
     lazy: bool = False,
     log: str | Path | None = None,
+    eager: bool = False,
 ) -> Session:
     """Open a session.
 
@@ -50,6 +51,8 @@ def connect(
 
     An embedded Spark starts in the background, and queries that do not need it are answered meanwhile; with `lazy` it is started
     only when something needs it. `log` is a file for what its Java writes to standard error.
+
+    Early answers are given where they are expected well before the exact one; with `eager` they always are.
     """
     if (executors is None) != (cores is None):
         executors, cores = executors or 1, cores or 1
@@ -58,7 +61,9 @@ def connect(
     catalog = Catalog(path)
     QueryLogs(catalog.path).sweep()
     cluster = open_cluster(spark, sites, lazy=lazy, log=None if log is None else Path(log))
-    return Session(Engine(cluster, catalog, limit))
+    engine = Engine(cluster, catalog, limit)
+    engine.native.durations.eager = eager
+    return Session(engine)
 
 
 def megabytes(text: str) -> int:

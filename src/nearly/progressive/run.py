@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from nearly.answer import Answer
+from nearly.engine.durations import cells
 from nearly.engine.exact import Engine, Prepared
 from nearly.engine.kernel import finished
 from nearly.engine.native_kernel import NativeFailure
@@ -87,11 +88,12 @@ class Run:
         cut = self.cut()
         if self._ended.is_set():
             return
-        if cut is None or self.prepared.query is None:
+        units = None if cut is None else self.units(cut)
+        if cut is None or units is None or self.prepared.query is None or not self._comes_early(cut, units, self.prepared.query):
             yield self._exact()
             return
         try:
-            yield from self._progressive(cut, self.prepared.query)
+            yield from self._progressive(cut, units, self.prepared.query)
         except (NativeFailure, Unsupported) as trouble:
             if self._ended.is_set():
                 return
@@ -148,9 +150,21 @@ class Run:
         """The units of a cut in the order they are read."""
         return units_of(cut, [self.engine.catalog.table(scan.table) for scan in cut.scans], self.request.seed)
 
-    def _progressive(self, cut: Cut, query: Query) -> Iterator[Answer]:
+    def _comes_early(self, cut: Cut, units: Units, query: Query) -> bool:
+        """Whether a first answer is worth it: it comes well before the exact one, or is asked for all the same."""
+        pace, native = self.request.pace, self.engine.native
+        if pace.sizes or self.request.streamed is not None:
+            return True
+        rows = [unit.rows for unit in units.order]
+        share = sum(rows[: pace.end(0, rows, ())]) / max(units.total_rows, 1)
+        streamed = sum(cells(scan, native.find_table) for scan in cut.scans)
+        static = sum(cells(stage.plan, native.find_table) for stage in cut.stages) - streamed
+        cores = native.cluster.sites.cores
+        expected = native.durations.expected(self.engine.question(self.prepared), query.plan, native.find_table, cores)
+        return native.durations.is_worth(expected, max(static, 0) + share * streamed, cores)
+
+    def _progressive(self, cut: Cut, units: Units, query: Query) -> Iterator[Answer]:
         started = time.perf_counter()
-        units = self.units(cut)
         log = self._opened()
         self._describe(log, units)
         question = self.engine.question(self.prepared)
@@ -196,7 +210,7 @@ class Run:
                 progress.answered = time.perf_counter()
                 progress.evaluation = self.last.stats["answer_seconds"] = progress.answered - arrived
                 job.go_on()
-                yield self.last
+                yield from _shown(self.last)
             if self._ended.is_set():
                 return
             if job.complete and self._exact_values_hold(job, state, progress):
@@ -345,6 +359,20 @@ class Progress:
             facts |= {"kept": self.ranges.undecided(), "recomputed": self.recomputed, "recoveries": self.recoveries,
                       "units_read_again": self.reread}  # fmt: skip
         return facts
+
+
+def _shown(answer: Answer) -> tuple[Answer, ...]:
+    """An early answer if it is worth showing: not everything in it that evolves is null, or zero without bounds."""
+    evolving = answer.stats["evolving"]
+    told = not evolving or any(_is_told(answer.table.column(place), answer.low.column(place)) for place in evolving)
+    return (answer,) if told and answer.table.num_rows else ()
+
+
+def _is_told(values: pa.ChunkedArray, low: pa.ChunkedArray) -> bool:
+    return any(
+        value is not None and (value != 0 or end is not None)
+        for value, end in zip(values.to_pylist(), low.to_pylist(), strict=True)
+    )
 
 
 def _refuse_too_many(state: State) -> None:
