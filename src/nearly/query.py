@@ -133,7 +133,7 @@ class Query:
             if routed.exact or self._using is not None or (goal.error is not None and routed.error <= goal.error):
                 return
         run = self._fresh_run()
-        run.lasting = goal.error is not None
+        run.goal = goal.error
         deadline = Deadline(run, goal.seconds)
         answers = run.answers()
         shown = False
