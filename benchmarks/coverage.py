@@ -56,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print()
     for each in bad[: options.shown]:
         print(each.line)
+    for trial in found:
+        for fault in trial.faults:
+            print(f"{trial.layout} seed {trial.seed}, {fault}")
     print()
     print_summary(summary)
     print(f"{time.monotonic() - started:.0f} s", file=sys.stderr)
@@ -81,7 +84,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="at a time (default as many as cores)")
     parser.add_argument("--data-seed", type=int, default=11, help="seed of tables and queries (default 11)")
-    parser.add_argument("--only", type=int, help="just the query of this number, to look at it again")
+    parser.add_argument("--only", type=int, help="just the query of this number, with every fault of its answers")
     parser.add_argument("--tiny", action="store_true", help="small tables, and one query of each kind with two seeds")
     parser.add_argument("--shown", type=int, default=60, help="the worst so many answers are listed (default 60)")
     parser.add_argument("--json", type=Path, help="write the report to this file")
@@ -148,18 +151,20 @@ def _tasks(options: argparse.Namespace, questions: Sequence[tuple[Asked, Truth]]
 
 def _run(options: argparse.Namespace, families: list[Family], directory: Path, tasks: list[Task]) -> Iterator[list[Trial]]:
     if min(options.processes, len(tasks)) == 1:
-        _begin(families, directory)
+        _begin(families, directory, options.only is not None)
         yield from map(_done, tasks)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.processes, context, initializer=_begin, initargs=(families, directory)) as pool:
+    with ProcessPoolExecutor(
+        options.processes, context, initializer=_begin, initargs=(families, directory, options.only is not None)
+    ) as pool:
         for each in as_completed([pool.submit(_done, task) for task in tasks]):
             yield each.result()
 
 
-def _begin(families: list[Family], directory: Path) -> None:
+def _begin(families: list[Family], directory: Path, detailed: bool) -> None:
     global _asker  # noqa: PLW0603
-    _asker = Asker(families, directory)
+    _asker = Asker(families, directory, detailed=detailed)
 
 
 def _done(task: Task) -> list[Trial]:

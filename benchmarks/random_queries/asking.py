@@ -327,8 +327,8 @@ def union(w: Writer) -> Made:
 KINDS: dict[str, Callable[[Writer], Made]] = {
     "plain": plain, "grouped": grouped, "grouped_wide": grouped_wide, "selective": selective,
     "selective_grouped": selective_grouped, "filtered": filtered, "ratio": ratio, "extremes": extremes, "spread": spread,
-    "quantile": quantile, "quantile_grouped": quantile_grouped, "distinct": distinct, "distinct_grouped": distinct_grouped, "having": having,
-    "top": top,
+    "quantile": quantile, "quantile_grouped": quantile_grouped, "distinct": distinct, "distinct_grouped": distinct_grouped,
+    "having": having, "top": top,
     "join_small": join_small, "join_large": join_large, "nested": nested, "expression": expression,
     "select_distinct": select_distinct, "union": union,
 }  # fmt: skip

