@@ -32,7 +32,7 @@ from benchmarks.random_queries.trying import Asker, Task, Trial
 from benchmarks.report import Record, print_summary, print_table, write_json
 from benchmarks.sampling import estimators
 
-TASK_QUERIES = 10
+TASK_QUERIES = 7
 """Queries that a process takes at a time."""
 TINY = 0.15
 """The share of the rows in a tiny run."""
@@ -123,12 +123,14 @@ def tried(options: argparse.Namespace, directory: Path) -> list[Trial]:
     if options.only is not None:
         questions = [each for each in questions if each.number == options.only]
     tasks = _tasks(options, _answered(questions, Oracle(families, options.layouts[0], directory)))
-    found = []
+    found: list[Trial] = []
     begun = time.monotonic()
-    for done, trials in enumerate(_run(options, families, directory, tasks), start=1):
-        found += trials
-        print(f"\r{done} of {len(tasks)} tasks, {time.monotonic() - begun:.0f} s", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+    try:
+        for done, trials in enumerate(_run(options, families, directory, tasks), start=1):
+            found += trials
+            print(f"{done} of {len(tasks)} tasks, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted: what follows is from the tasks that were done", file=sys.stderr)
     return sorted(found, key=lambda trial: (trial.asked.number, trial.layout, trial.seed))
 
 
@@ -158,8 +160,11 @@ def _run(options: argparse.Namespace, families: list[Family], directory: Path, t
     with ProcessPoolExecutor(
         options.processes, context, initializer=_begin, initargs=(families, directory, options.only is not None)
     ) as pool:
-        for each in as_completed([pool.submit(_done, task) for task in tasks]):
-            yield each.result()
+        try:
+            for each in as_completed([pool.submit(_done, task) for task in tasks]):
+                yield each.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _begin(families: list[Family], directory: Path, detailed: bool) -> None:

