@@ -31,7 +31,7 @@ def ensure_tables(scale: str, directory: Path = DEFAULT_DIRECTORY, parts: int | 
         draft = Path(tempfile.mkdtemp(prefix=f".sf{scale}-", dir=directory))
         try:
             _generate(scale, draft, parts or PARTS[scale])
-            _publish(draft, target)
+            publish(draft, target)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return {table: target / table for table in TABLES}
@@ -57,7 +57,7 @@ def _generator() -> str:
     return found
 
 
-def _publish(draft: Path, target: Path) -> None:
+def publish(draft: Path, target: Path) -> None:
     """Move the finished draft into place; another process that was faster wins."""
     draft.chmod(0o755)
     try:
