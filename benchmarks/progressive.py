@@ -27,6 +27,7 @@ from benchmarks.tpch.queries import NUMBERS, query
 
 PREPARED = (("orders", "o_custkey"), ("customer", "c_custkey"))
 """Layouts with which queries that join these two tables are read by customers."""
+TINY = {"sf": "0.01", "queries": (1, 3), "repeat": 1}
 COLUMNS = (
     "query", "spark s", "duckdb s", "nearly s", "cold s", "first s", "first %", "first error", "strict error", "recall", "1% s",
     "strict 1% s", "exact s", "looks", "false", "state MB", "equal",
@@ -77,9 +78,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--no-cold", action="store_true", help="leave out the first answers of fresh processes")
     parser.add_argument("--deep", action="store_true", help="also the slow-buffering query and WAKE's synthetic depths 0 to 10")
     parser.add_argument("--prepare", action="store_true", help="orders and customers in buckets of the customer's key before")
+    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where sf<N> is, or is generated")
     parser.add_argument("--json", type=Path, help="write the report to this file")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.tiny:
+        vars(options).update(TINY)
+    return options
 
 
 def texts(options: argparse.Namespace) -> list[tuple[str, str]]:

@@ -78,7 +78,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--seeds", type=int, default=0, help="further orders of reading in which early answers are judged (default 0)"
     )
     parser.add_argument("--no-spark", action="store_true", help="no Spark at all: DuckDB judges, and nearly runs in this process")
-    parser.add_argument("--tiny", action="store_true", help="some queries over hardly any data, to see that all works")
+    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where scale<N> is, or is generated")
     parser.add_argument("--json", type=Path, help="write the report to this file")
     options = parser.parse_args(arguments)

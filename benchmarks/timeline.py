@@ -50,7 +50,11 @@ def own(db: nearly.Session) -> Engine:
 def timeline(db: nearly.Session, text: str, seed: int = 0) -> list[Look]:
     """All answers with their times; how good they were is judged after the last."""
     began = time.perf_counter()
-    found = [(time.perf_counter() - began, answer) for answer in db.sql(text, seed=seed)]
+    return judged([(time.perf_counter() - began, answer) for answer in db.sql(text, seed=seed)])
+
+
+def judged(found: Sequence[tuple[float, nearly.Answer]]) -> list[Look]:
+    """Answers with their times, judged by the last one."""
     exact = found[-1][1].table
     return [Look(seconds, answer, accuracy(answer, exact)) for seconds, answer in found]
 
