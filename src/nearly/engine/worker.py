@@ -96,7 +96,7 @@ class Native:
             self._learn(settings.functions)
         self.connection.execute(f"SET threads = {settings.threads}")
         self.connection.execute(f"SET memory_limit = '{settings.memory_mb}MB'")
-        self.connection.execute(f"SET TimeZone = '{settings.time_zone}'")
+        self.connection.execute(f"SET GLOBAL TimeZone = {_text(settings.time_zone)}")  # cursors do not inherit a plain SET
         self._settings = settings
 
     def _learn(self, functions: Iterable[Travelling]) -> None:
@@ -227,6 +227,11 @@ class Native:
         self.connection.interrupt()
         for cursor in tuple(self._running):
             cursor.interrupt()
+
+
+def _text(value: str) -> str:
+    """A text constant of DuckDB."""
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _varied(function: Travelling) -> Any:

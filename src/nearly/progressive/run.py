@@ -60,12 +60,15 @@ class Run:
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     last: Answer | None = None
     used: bool = False
+    lasting: bool = False
+    """Whether intervals are to stay valid when somebody stops as soon as they are narrow."""
     _job: StreamJob | None = None
     _state: State | None = None
     _ended: threading.Event = field(default_factory=threading.Event)
     _go: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
+        self.engine = self.engine.at(self.prepared.snapshot)
         self._go.set()
 
     def answers(self) -> Generator[Answer]:
@@ -133,7 +136,8 @@ class Run:
         self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question)
         known = [log.end(site) for site in range(len(job.fragments))]
         self._state = state = State(cut.stages, self.engine.native.settings)
-        evaluation = Evaluation(query, cut, state, self.request.confidence, CertainBounds(cut, units, state))
+        certain = CertainBounds(cut, units, state)
+        evaluation = Evaluation(query, cut, state, self.request.confidence, certain, self.lasting)
         progress = Progress(units, VariationRanges(cut, state, self.request.slack))
         version, tables = log.read_ranges()
         if version and progress.ranges.stages:
