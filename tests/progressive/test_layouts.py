@@ -142,7 +142,7 @@ def test_a_query_does_not_go_on_in_another_layout(db: nearly.Session) -> None:
     known = log.description()
     answers.close()
     assert known is not None
-    ResultLog(query_directory(db._engine, "moved")).describe(known | {"units": "others"})
+    ResultLog.create(query_directory(db._engine, "moved")).describe(known | {"units": "others"})
     with pytest.raises(nearly.EngineError, match="layout of a table has changed since query moved began"):
         [*resumed(db._engine, "moved").answers()]
 

@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ from nearly.answer import Answer
 from nearly.engine.exact import Engine, Prepared
 from nearly.engine.kernel import finished
 from nearly.engine.native_kernel import NativeFailure
+from nearly.engine.query_logs import QueryLogs
 from nearly.engine.result_log import Batch, ResultLog
 from nearly.engine.state import State
 from nearly.engine.stream_job import StreamJob
 from nearly.engine.stream_task import ANSWER, Pace
 from nearly.engine.units import Units, units_of
-from nearly.errors import EngineError, Unsupported, unknown
+from nearly.errors import EngineError, UnknownName, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Query, Scan
 from nearly.progressive.certain import CertainBounds
@@ -50,9 +52,12 @@ class Request:
     slack: float = SLACK
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Run:
-    """The execution of a prepared query; `id` names its log in the catalog."""
+    """The execution of a prepared query; `id` names its log in the catalog.
+
+    Law: `stop` ends it whenever it comes, before the first batch or twice, from any thread.
+    """
 
     engine: Engine
     prepared: Prepared
@@ -60,40 +65,59 @@ class Run:
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     last: Answer | None = None
     used: bool = False
+    lasting: bool = False
+    """Whether intervals are to stay valid when somebody stops as soon as they are narrow."""
     _job: StreamJob | None = None
     _state: State | None = None
+    _log: ResultLog | None = None
+    _owned: ExitStack = field(default_factory=ExitStack)
+    _letting_go: threading.RLock = field(default_factory=threading.RLock)
     _ended: threading.Event = field(default_factory=threading.Event)
     _go: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
+        self.engine = self.engine.at(self.prepared.snapshot)
         self._go.set()
 
     def answers(self) -> Generator[Answer]:
         """Answers that tighten; the last one is exact unless the run is stopped. Closing the iterator stops the Spark job."""
         self.used = True
+        self.engine.life.begin(self)
         self.engine.verify(self.prepared)
         cut = self.cut()
+        if self._ended.is_set():
+            return
         if cut is None or self.prepared.query is None:
             yield self._exact()
             return
         try:
             yield from self._progressive(cut, self.prepared.query)
         except (NativeFailure, Unsupported) as trouble:
+            if self._ended.is_set():
+                return
             logger.info("no more progressive answers (%s); the exact one follows", trouble)
-            self.stop()
+            self._let_go()
             yield self._exact()
         finally:
             self.stop()
             if self._state is not None:
                 self._state.close()
+        if self.last is None or not self.last.exact:
+            self.engine.life.refuse_over()
 
     def stop(self) -> None:
         """End the Spark job, within a moment, and forget what it read; the last answer stays."""
         self._ended.set()
         self._go.set()
-        if self._job is not None:
-            self._job.stop()
-            self._job.log.remove()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        with self._letting_go:
+            if self._job is not None:
+                self._job.close()
+            if self._log is not None:
+                self._log.remove()
+            self._owned.close()
 
     def pause(self) -> None:
         """Free Spark until `resume`; what was read is kept."""
@@ -127,13 +151,14 @@ class Run:
     def _progressive(self, cut: Cut, query: Query) -> Iterator[Answer]:
         started = time.perf_counter()
         units = self.units(cut)
-        log = ResultLog(query_directory(self.engine, self.id))
+        log = self._opened()
         self._describe(log, units)
         question = self.engine.question(self.prepared)
-        self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question)
+        job = self._adopted(StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question))
         known = [log.end(site) for site in range(len(job.fragments))]
         self._state = state = State(cut.stages, self.engine.native.settings)
-        evaluation = Evaluation(query, cut, state, self.request.confidence, CertainBounds(cut, units, state))
+        certain = CertainBounds(cut, units, state)
+        evaluation = Evaluation(query, cut, state, self.request.confidence, certain, self.lasting)
         progress = Progress(units, VariationRanges(cut, state, self.request.slack))
         version, tables = log.read_ranges()
         if version and progress.ranges.stages:
@@ -144,6 +169,7 @@ class Run:
             progress.ranges.foresee(tables, Reading.of(units, range(end)))
             self._publish(log, progress)
 
+        self._go.wait()
         job.start(foresee if progress.ranges.stages else None)
         state.open()
         evaluation.certain.prepare()
@@ -232,6 +258,22 @@ class Run:
                 job.start()
                 yield from job.batches()
 
+    def _opened(self) -> ResultLog:
+        """The log, made if need be, with this run as the one that drives it."""
+        with self._letting_go:
+            log = ResultLog.create(query_directory(self.engine, self.id))
+            self._owned.enter_context(log.owned())
+            self._log = log  # only now: a log that another one drives must stay
+            return log
+
+    def _adopted(self, job: StreamJob) -> StreamJob:
+        """The job as the one that `stop` ends; a stop that came before ends it now."""
+        with self._letting_go:
+            self._job = job
+            if self._ended.is_set():
+                job.close()
+            return job
+
     def _describe(self, log: ResultLog, units: Units) -> None:
         """Note what is read, for a run that goes on from the log; it must read the same."""
         versions = {name: self.engine.catalog.table(name).version for name in sorted(self.prepared.tables)}
@@ -312,13 +354,12 @@ def _refuse_too_many(state: State) -> None:
 
 def query_directory(engine: Engine, id_: str) -> Path:
     """Where the log of a progressive query is."""
-    return engine.catalog.path / "queries" / id_
+    return QueryLogs(engine.catalog.path).log(id_).path
 
 
 def unfinished(engine: Engine) -> tuple[str, ...]:
-    """Ids of queries that left a log."""
-    directory = query_directory(engine, "")
-    return tuple(sorted(each.name for each in directory.glob("*"))) if directory.exists() else ()
+    """Ids of queries that were killed and can go on."""
+    return QueryLogs(engine.catalog.path).unfinished()
 
 
 def resumed(engine: Engine, id_: str) -> Run:
@@ -334,4 +375,7 @@ def resumed(engine: Engine, id_: str) -> Run:
     streamed = None if asked["streamed"] is None else frozenset(asked["streamed"])
     pace = Pace(**(asked["pace"] | {"sizes": tuple(asked["pace"]["sizes"])}))
     request = Request(asked["confidence"], asked["seed"], streamed, pace, asked["slack"])
-    return Run(engine, engine.prepare(asked["text"]), request, id_)
+    try:
+        return Run(engine, engine.prepare(asked["text"]), request, id_)
+    except UnknownName as trouble:
+        raise EngineError(f"query {id_} cannot go on: {trouble}; functions end with their process. Run it again") from trouble
