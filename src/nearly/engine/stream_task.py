@@ -20,6 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from nearly.engine.result_log import DRIVER, TASK, Batch, ResultLog
+from nearly.engine.splice import spliced_tables
 from nearly.engine.worker import ERROR, Native, Settings, native, payload_row
 
 WATCH_SECONDS = 0.1
@@ -237,7 +238,8 @@ class _Reading:
         if not stages:
             return {}
         pieces = [self._pieces(first, min(first + self._step, self.end)) for first in range(self.start, self.end, self._step)]
-        queries = [_over(sql, piece) for _, sql in stages for piece in pieces]
+        # a view for each piece would have DuckDB bind them twice
+        queries = [spliced_tables(sql, piece) for _, sql in stages for piece in pieces]
         with ThreadPoolExecutor(self.fragment.settings.threads) as pool:
             found = list(pool.map(lambda query: self.engine.run(query, self.views, inputs), queries))
         width = len(pieces)
@@ -271,13 +273,6 @@ def _read_all(fragment: StreamFragment, exact: Exact, site: int, start: int, eng
     with engine.loaded(exact.statics):
         answer = engine.run(exact.sql, (), {})
     return Batch(site, start, fragment.units, time.perf_counter() - began, 0, {ANSWER: answer}, exact=True)
-
-
-def _over(sql: str, pieces: dict[str, str]) -> str:
-    """The stage's SQL with its pieces in place; a view for each would have DuckDB bind them twice."""
-    for name, body in pieces.items():
-        sql = sql.replace(f'"{name}"', f"({body})")
-    return sql
 
 
 @contextmanager
