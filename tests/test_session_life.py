@@ -48,7 +48,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def db(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[nearly.Session]:
     """A session in which starting a Spark is an error."""
     monkeypatch.setattr(SparkProcess, "begin", lambda _: (_ for _ in ()).throw(AssertionError("Spark is started")))
-    with nearly.connect(path=tmp_path / "catalog", lazy=True) as session:
+    with nearly.connect(path=tmp_path / "catalog", lazy=True, eager=True) as session:
         session.register("t", file)
         yield session
 

@@ -32,6 +32,16 @@ logger = logging.getLogger(__name__)
 PROBE_TASKS_PER_CORE = 8
 WARM_UP = "nearly-warm-up"
 
+READING = {
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.caseSensitive": "false",
+}
+"""Spark must read a query as it was checked: no variables put in, no paths as tables, one way of quoting."""
+
 GetSpark = Callable[[], SparkSession]
 """For work that may need Spark: who asks for the session waits until it is there."""
 
@@ -217,13 +227,15 @@ def release_session(spark: Any) -> None:
 
 
 def child_session(spark: SparkSession) -> SparkSession:
-    """A session with the same settings whose views and settings are its own."""
+    """A session with the same settings whose views and settings are its own; how it reads text is settled in `READING`."""
     child: SparkSession = spark.newSession()
     settings = dict(spark.conf.getAll)
     for key, value in settings.items():
         if key.startswith("spark.sql.") and child.conf.get(key, None) != value:
             with contextlib.suppress(PySparkException):
                 child.conf.set(key, value)
+    for key, value in READING.items():
+        child.conf.set(key, value)
     return child
 
 

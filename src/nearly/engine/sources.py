@@ -15,9 +15,10 @@ from nearly.engine.catalog import Catalog, check_name
 from nearly.engine.cluster import GetSpark
 from nearly.engine.layouts import BASE, Origin, Table, resolve
 from nearly.engine.listing import find_files, glob, local_path
+from nearly.engine.reading import spark_path
 from nearly.engine.registration import register_parquet, version_of
 from nearly.engine.staging import Arrangement, Staged, commit, new_directory, stage
-from nearly.engine.writing import Destination, Progress, Workbench, refuse_unwritable, spark_path, write_plain
+from nearly.engine.writing import Destination, Progress, Workbench, refuse_unwritable, write_plain
 from nearly.errors import EngineError, SchemaError, UnknownName
 
 AnySource: TypeAlias = str | os.PathLike[str] | DataFrame

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from nearly.answer import Answer
+from nearly.engine.durations import cells
 from nearly.engine.exact import Engine, Prepared
 from nearly.engine.kernel import finished
 from nearly.engine.native_kernel import NativeFailure
@@ -26,11 +27,12 @@ from nearly.engine.stream_task import ANSWER, Pace
 from nearly.engine.units import Units, units_of
 from nearly.errors import EngineError, UnknownName, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
-from nearly.plan.nodes import Query, Scan
+from nearly.plan.nodes import Aggregate, Query, Scan
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.evaluation import Evaluation
 from nearly.progressive.ranges import SLACK, VariationRanges
 from nearly.progressive.reading import Reading
+from nearly.rewrite.census import KEYS, census
 from nearly.rewrite.cut import Cut
 from nearly.rewrite.order_joins import order_joins
 from nearly.rewrite.stream import stream
@@ -39,6 +41,10 @@ logger = logging.getLogger(__name__)
 
 STATE_ROWS = 5_000_000
 """Rows and partial results that the driver keeps; a query with more of them ends with an exact run, whose merge is distributed."""
+
+
+CENSUS_SHARE = 0.5
+"""Keys are counted when that reads at most this share of the values that the query reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,8 @@ class Run:
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     last: Answer | None = None
     used: bool = False
+    goal: float | None = None
+    """The error at which somebody stops."""
     _job: StreamJob | None = None
     _state: State | None = None
     _log: ResultLog | None = None
@@ -74,6 +82,7 @@ class Run:
     _go: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
+        self.engine = self.engine.at(self.prepared.snapshot)
         self._go.set()
 
     def answers(self) -> Generator[Answer]:
@@ -84,11 +93,12 @@ class Run:
         cut = self.cut()
         if self._ended.is_set():
             return
-        if cut is None or self.prepared.query is None:
+        units = None if cut is None else self.units(cut)
+        if cut is None or units is None or self.prepared.query is None or not self._comes_early(cut, units, self.prepared.query):
             yield self._exact()
             return
         try:
-            yield from self._progressive(cut, self.prepared.query)
+            yield from self._progressive(cut, units, self.prepared.query)
         except (NativeFailure, Unsupported) as trouble:
             if self._ended.is_set():
                 return
@@ -145,16 +155,29 @@ class Run:
         """The units of a cut in the order they are read."""
         return units_of(cut, [self.engine.catalog.table(scan.table) for scan in cut.scans], self.request.seed)
 
-    def _progressive(self, cut: Cut, query: Query) -> Iterator[Answer]:
+    def _comes_early(self, cut: Cut, units: Units, query: Query) -> bool:
+        """Whether a first answer is worth it: it comes well before the exact one, or is asked for all the same."""
+        pace, native = self.request.pace, self.engine.native
+        if pace.sizes or self.request.streamed is not None:
+            return True
+        rows = [unit.rows for unit in units.order]
+        share = sum(rows[: pace.end(0, rows, ())]) / max(units.total_rows, 1)
+        streamed = sum(cells(scan, native.find_table) for scan in cut.scans)
+        static = sum(cells(stage.plan, native.find_table) for stage in cut.stages) - streamed
+        cores = native.cluster.sites.cores
+        expected = native.durations.expected(self.engine.question(self.prepared), query.plan, native.find_table, cores)
+        return native.durations.is_worth(expected, max(static, 0) + share * streamed, cores)
+
+    def _progressive(self, cut: Cut, units: Units, query: Query) -> Iterator[Answer]:
         started = time.perf_counter()
-        units = self.units(cut)
         log = self._opened()
         self._describe(log, units)
         question = self.engine.question(self.prepared)
         job = self._adopted(StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question))
         known = [log.end(site) for site in range(len(job.fragments))]
         self._state = state = State(cut.stages, self.engine.native.settings)
-        evaluation = Evaluation(query, cut, state, self.request.confidence, CertainBounds(cut, units, state))
+        certain = CertainBounds(cut, units, state)
+        evaluation = Evaluation(query, cut, state, self.request.confidence, certain, self.goal, self._counter(cut, query))
         progress = Progress(units, VariationRanges(cut, state, self.request.slack))
         version, tables = log.read_ranges()
         if version and progress.ranges.stages:
@@ -192,7 +215,7 @@ class Run:
                 progress.answered = time.perf_counter()
                 progress.evaluation = self.last.stats["answer_seconds"] = progress.answered - arrived
                 job.go_on()
-                yield self.last
+                yield from _shown(self.last)
             if self._ended.is_set():
                 return
             if job.complete and self._exact_values_hold(job, state, progress):
@@ -201,6 +224,18 @@ class Run:
             yield self._exact()
             return
         yield self._last(evaluation.exact_table(), query, progress.facts(state), started)
+
+    def _counter(self, cut: Cut, query: Query) -> Callable[[Aggregate], int | None]:
+        """Counts keys exactly where that reads far less than the query; else it is better to read on."""
+        native = self.engine.native
+
+        def count(aggregate: Aggregate) -> int | None:
+            plan = census(aggregate, cut.stages)
+            if plan is None or cells(plan, native.find_table) > CENSUS_SHARE * cells(query.plan, native.find_table):
+                return None
+            return int(native.run(plan)[KEYS][0].as_py())
+
+        return count
 
     def _last(self, table: pa.Table, query: Query, facts: dict[str, Any], started: float) -> Answer:
         """The exact answer from its rows, and a note of how long reading took."""
@@ -341,6 +376,20 @@ class Progress:
             facts |= {"kept": self.ranges.undecided(), "recomputed": self.recomputed, "recoveries": self.recoveries,
                       "units_read_again": self.reread}  # fmt: skip
         return facts
+
+
+def _shown(answer: Answer) -> tuple[Answer, ...]:
+    """An early answer if it is worth showing: not everything in it that evolves is null, or zero without bounds."""
+    evolving = answer.stats["evolving"]
+    told = not evolving or any(_is_told(answer.table.column(place), answer.low.column(place)) for place in evolving)
+    return (answer,) if told and answer.table.num_rows else ()
+
+
+def _is_told(values: pa.ChunkedArray, low: pa.ChunkedArray) -> bool:
+    return any(
+        value is not None and (value != 0 or end is not None)
+        for value, end in zip(values.to_pylist(), low.to_pylist(), strict=True)
+    )
 
 
 def _refuse_too_many(state: State) -> None:
