@@ -6,7 +6,8 @@ import copy
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,12 +19,15 @@ from nearly.engine.clustering import RANGE
 from nearly.engine.explain_stages import explain_stages
 from nearly.engine.kernel import finished
 from nearly.engine.layouts import Table
+from nearly.engine.life import Life
 from nearly.engine.native_kernel import NativeFailure, NativeKernel
 from nearly.engine.python_functions import Functions
 from nearly.engine.reading import NativeReader, SparkReader
+from nearly.engine.samples import Samples
 from nearly.engine.spark_functions import register_scalar
 from nearly.engine.spark_kernel import SparkKernel
-from nearly.errors import EngineError, UnknownName, Unsupported, unknown
+from nearly.engine.worker import Native
+from nearly.errors import CLOSED, EngineError, UnknownName, Unsupported, unknown
 from nearly.plan import functions
 from nearly.plan.bind_query import bind
 from nearly.plan.depth import deep_recursion
@@ -46,7 +50,7 @@ class Prepared:
     """A query that is ready to run: `query` is None when Spark runs the text, and `reason` says why.
 
     `text` is the text that was checked, in the spelling of `plan.spelling`; `snapshot` are the tables as they were when it was
-    planned.
+    planned. The Python functions it calls live as long as it does.
     """
 
     text: str
@@ -54,6 +58,7 @@ class Prepared:
     query: Query | None
     kernel: str
     reason: str
+    functions: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def tables(self) -> frozenset[str]:
@@ -76,17 +81,24 @@ class Engine:
     def __init__(self, cluster: Cluster, catalog: Catalog, memory_mb: int = DEFAULT_MEMORY_MB) -> None:
         self.cluster = cluster
         self.catalog = catalog
-        self.functions = Functions()
-        self.native = NativeKernel(cluster, catalog, self.schema, NativeReader(), memory_mb, functions=self.functions)
+        self.functions = functions = Functions()
+        samples = Samples(Native(functions.live))
+        self.native = NativeKernel(cluster, catalog, self.schema, NativeReader(), memory_mb, samples=samples, functions=functions)
         self.spark = SparkKernel(cluster, catalog, SparkReader(lambda: cluster.spark), self.functions)
 
+        self.life = Life()
+
     def close(self) -> None:
-        """Let go of memory and Spark."""
-        self.native.samples.close()
-        self.cluster.close()
+        """Break off what runs, and let go of memory and Spark; each part is closed whatever becomes of the others."""
+        with ExitStack() as parts:
+            parts.callback(self.cluster.close)
+            parts.callback(self.native.samples.close)
+            parts.callback(self.cluster.refuse_more)
+            parts.callback(self.life.end)
 
     def add_function(self, name: str, function: Callable[..., Any], returns: str) -> None:
         """Make a Python function over Arrow arrays known to both kernels."""
+        self.life.refuse_over()
         self.functions.refuse_name(name, self.cluster.spark.catalog.functionExists)
         signature = self.functions.add(name, function, returns)
         register_scalar(self.cluster.spark, name, self.functions.travelling_as(signature.symbol), signature.returns)
@@ -94,9 +106,13 @@ class Engine:
     @deep_recursion()
     def prepare(self, text: str, kernel: str | None = None) -> Prepared:
         """Decide how a query is run; `kernel` forces one, and then what it cannot do is an error."""
+        self.life.refuse_over()
         if kernel is not None and kernel not in KERNELS:
             raise unknown("kernel", str(kernel), KERNELS)
         checked = check_query(text)
+        return replace(self._prepared(checked, kernel), functions=self.functions.kept_for(checked.tree))
+
+    def _prepared(self, checked: Checked, kernel: str | None) -> Prepared:
         mapped = self.functions.used_by(checked.tree)
         for each in (checked.tree, *(relation.query for relation in mapped)):
             self.functions.mark(each)
@@ -149,7 +165,12 @@ class Engine:
         started = time.perf_counter()
         self.verify(prepared)
         checked = time.perf_counter()
-        table, source = self.at(prepared.snapshot)._run(prepared)
+        try:
+            table, source = self.at(prepared.snapshot)._run(prepared)
+        except Exception as trouble:
+            if self.life.is_over:  # whatever it met, that was why
+                raise EngineError(CLOSED) from trouble
+            raise
         ended = time.perf_counter()
         if source == "native":
             self.native.durations.record(self.question(prepared), ended - checked)
@@ -162,6 +183,7 @@ class Engine:
 
     def verify(self, prepared: Prepared) -> None:
         """Raise an `EngineError` when a file of the query's tables is not what it was."""
+        self.life.refuse_over()
         for table in prepared.snapshot:
             for layout in table.layouts:
                 layout.verify()
@@ -193,6 +215,7 @@ class Engine:
         try:
             return self.native.run(plan)
         except NativeFailure as failure:
+            self.life.refuse_over()
             if "IOException" in str(failure):
                 raise EngineError(f"a table's file cannot be read: {failure}") from failure
             logger.info("the native kernel stopped (%s); Spark runs the query", failure)

@@ -148,8 +148,8 @@ def _fitting(table: Table, rows: DataFrame) -> DataFrame:
 
 def _described_again(table: Table) -> Table:
     """The table as its files are now; a declared clustering stays when it still holds."""
-    clustering = table.base.clustering
+    clustering, hashed = table.base.clustering, table.base.manifest.hashed
     if clustering is not None:
         with suppress(SchemaError, UnknownName):
-            return describe_parquet(table.name, table.origin.locations, table.key, clustering.columns)
-    return describe_parquet(table.name, table.origin.locations, table.key)
+            return describe_parquet(table.name, table.origin.locations, table.key, clustering.columns, hashed=hashed)
+    return describe_parquet(table.name, table.origin.locations, table.key, hashed=hashed)

@@ -34,16 +34,17 @@ def register_source(
     key: Sequence[str] = (),
     clustered_by: Sequence[str] | None = None,
     progress: Progress | None = None,
+    hashed: bool = False,
 ) -> Table:
     """Register a DataFrame, a table of Spark's catalog, or a path to Parquet, CSV (with a header) or JSON files.
 
-    Local Parquet files are used in place, without Spark; all else is written to the catalog by it. An existing path wins over a
-    table of that name.
+    Local Parquet files are used in place, without Spark, and `hashed` if so asked; all else is written to the catalog by it, and
+    hashed always. An existing path wins over a table of that name.
     """
     check_name(name)
     origin = Origin("dataframe") if isinstance(source, DataFrame) else origin_of(spark, source)
     if origin.in_place:
-        return register_parquet(catalog, name, origin.locations, key, clustered_by)
+        return register_parquet(catalog, name, origin.locations, key, clustered_by, hashed=hashed)
     if clustered_by:
         raise SchemaError("clustered_by is about files used in place; this source is copied, use prepare(by=...)")
     session = spark()

@@ -84,7 +84,7 @@ class SparkKernel:
     def _collect(self, sql: str, tables: set[str]) -> pa.Table:
         logger.debug("spark query: %s", sql)
         try:
-            with _without_trace():
+            with _without_trace(), self.cluster.job():
                 return self._frame(sql, tables).toArrow()
         except AnalysisException as trouble:
             raise SchemaError(f"Spark refuses the query: {spark_message(trouble)}") from None

@@ -37,11 +37,10 @@ TableFunction = Callable[[pa.Table], Any]
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Where frames run, what is asked of their answers, and which of them are running."""
+    """Where frames run, and what is asked of their answers."""
 
     engine: Engine
     request: Request = field(default_factory=Request)
-    running: weakref.WeakSet[Evolution] = field(default_factory=weakref.WeakSet)
 
     def frame(self, name: str) -> Frame:
         """The frame of a stored table."""
@@ -292,7 +291,6 @@ class Frame:
                 if self._evolution is not None:
                     self._evolution.stop()
                 self._evolution, self._running_for = Evolution(self._run()), prepared
-                self._workspace.running.add(self._evolution)
                 weakref.finalize(self, self._evolution.stop)
             return self._evolution
 
