@@ -90,7 +90,7 @@ with nearly.connect(path={str(tmp_path / "a")!r}, lazy=True, log={str(tmp_path /
 print(SparkSession.getActiveSession())
 with nearly.connect(path={str(tmp_path / "a")!r}) as again:
     pass
-again._engine.cluster.given  # one that was closed while it started
+again._engine.cluster._source._session.result()  # one that was closed while it started
 """
     done = run_python(script, tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -44,7 +44,7 @@ def on_terminal(lake: Path, query: str, interrupt_at: bytes | None = None) -> Se
     settings = environment() | {"TERM": "xterm-256color"}
     child, terminal = pty.fork()
     if child == 0:
-        arguments = [sys.executable, "-m", "nearly.cli.main", "sql", query, "--data", str(lake)]
+        arguments = [sys.executable, "-m", "nearly.cli.main", "sql", query, "--data", str(lake), "--eager"]
         os.execve(sys.executable, arguments, settings)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     written = b""

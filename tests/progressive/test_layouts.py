@@ -53,7 +53,7 @@ def db(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.
     for name, table in (("buyers", buyers), ("sales", sales)):
         (directory / name).mkdir()
         pq.write_table(table, directory / name / "all.parquet", row_group_size=table.num_rows // 40)
-    with nearly.connect(spark, path=directory / "catalog") as session:
+    with nearly.connect(spark, path=directory / "catalog", eager=True) as session:
         for name in ("buyers", "sales"):
             session.register(name, directory / name)
         session.prepare("buyers", by="id", buckets=32)
@@ -142,7 +142,7 @@ def test_a_query_does_not_go_on_in_another_layout(db: nearly.Session) -> None:
     known = log.description()
     answers.close()
     assert known is not None
-    ResultLog(query_directory(db._engine, "moved")).describe(known | {"units": "others"})
+    ResultLog.create(query_directory(db._engine, "moved")).describe(known | {"units": "others"})
     with pytest.raises(nearly.EngineError, match="layout of a table has changed since query moved began"):
         [*resumed(db._engine, "moved").answers()]
 

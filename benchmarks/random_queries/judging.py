@@ -1,0 +1,233 @@
+"""One answer of the product against the exact one: rows, cells, intervals, certain bounds, and the answer as a whole."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Any, Self
+
+import pyarrow as pa
+
+from nearly.answer import Answer
+
+CLOSE = 1e-7
+"""Sums of doubles in another order differ by less, relative to their size."""
+CENT = 1e-3
+"""Averages of decimals are rounded to some places."""
+
+Key = tuple[Any, ...]
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """The exact rows by their keys; what occurs several times is numbered."""
+
+    rows: dict[Key, Row]
+    keys: int
+
+    @classmethod
+    def of(cls, table: pa.Table, keys: int) -> Truth:
+        return cls(by_key(table, keys), keys)
+
+
+@dataclass(slots=True)
+class Score:
+    """What was found in answers; scores add up."""
+
+    answers: int = 0
+    """Early answers that were judged."""
+    cells: int = 0
+    """Values of rows that are in the exact answer, too, and are not known for sure."""
+    given: int = 0
+    """Those with both ends of an interval."""
+    covered: int = 0
+    inside: int = 0
+    """Covered and not on an end."""
+    zero_wrong: int = 0
+    """Intervals without width beside the exact value."""
+    hard_broken: int = 0
+    rows: int = 0
+    """Of the exact answer."""
+    missing: int = 0
+    superfluous: int = 0
+    lacking: int = 0
+    """Answers with missing or superfluous rows."""
+    false_error: int = 0
+    """Of these, answers with a finite error."""
+    false_complete: int = 0
+    """Of these, answers that call themselves complete."""
+    unseen_given: int = 0
+    """Answers with an estimate of the rows that are not there yet, and those of them whose bounds are wrong."""
+    unseen_wrong: int = 0
+    exact: int = 0
+    """Exact answers, and those that differ from the oracle's."""
+    exact_wrong: int = 0
+    goals: int = 0
+    """Runs to a given error, those that ended right as a whole, and the same of those that ended early."""
+    goals_right: int = 0
+    goals_early: int = 0
+    goals_early_right: int = 0
+
+    def __iadd__(self, other: Score) -> Self:
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+        return self
+
+    @property
+    def coverage(self) -> float | None:
+        return self.covered / self.given if self.given else None
+
+
+def by_key(table: pa.Table, keys: int) -> dict[Key, Row]:
+    """Rows by their first columns, and by how often these occurred before."""
+    seen: Counter[Key] = Counter()
+    found = {}
+    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        key = tuple(map(plain, row[:keys]))
+        found[*key, seen[key]] = tuple(map(plain, row[keys:]))
+        seen[key] += 1
+    return found
+
+
+def plain(value: Any) -> Any:
+    """Decimals as doubles."""
+    return float(value) if isinstance(value, Decimal) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of an early answer, its bounds, and what it is in the exact answer."""
+
+    key: Key
+    column: str
+    exact: Any
+    value: Any
+    low: Any
+    high: Any
+    hard_low: Any
+    hard_high: Any
+
+    @property
+    def certain(self) -> bool:
+        return self.hard_low is not None and bool(self.hard_low == self.hard_high)
+
+    @property
+    def given(self) -> bool:
+        return not self.certain and self.low is not None and self.high is not None
+
+    @property
+    def covered(self) -> bool:
+        return self.exact is not None and _holds(self.exact, self.low, self.high)
+
+    @property
+    def inside(self) -> bool:
+        return self.covered and bool(self.low < self.exact < self.high)
+
+    @property
+    def broken(self) -> bool:
+        return self.exact is not None and not _holds(self.exact, self.hard_low, self.hard_high)
+
+    @property
+    def zero_wrong(self) -> bool:
+        return self.given and not self.covered and bool(self.low == self.high)
+
+
+def cells_of(answer: Answer, truth: Truth) -> Iterator[Cell]:
+    """The cells of all rows that are in the exact answer, too."""
+    sides = (answer.table, answer.low, answer.high, answer.hard_low, answer.hard_high)
+    value, low, high, hard_low, hard_high = (list(by_key(table, 0).values()) for table in sides)
+    for place, key in enumerate(by_key(answer.table, truth.keys)):
+        for column, exact in enumerate(truth.rows.get(key, ()), start=truth.keys):
+            bounds = (each[place][column] for each in (value, low, high, hard_low, hard_high))
+            yield Cell(key, answer.table.column_names[column], exact, *bounds)
+
+
+def judge(answer: Answer, truth: Truth) -> Score:
+    """An early answer."""
+    score = Score(answers=1, rows=len(truth.rows))
+    for cell in cells_of(answer, truth):
+        score.hard_broken += cell.broken
+        score.cells += not cell.certain
+        if cell.given:
+            score.given += 1
+            score.covered += cell.covered
+            score.inside += cell.inside
+            score.zero_wrong += cell.zero_wrong
+    shown = by_key(answer.table, truth.keys).keys()
+    present = len(shown & truth.rows.keys())
+    score.missing, score.superfluous = len(truth.rows) - present, len(shown) - present
+    _judge_completeness(score, answer)
+    return score
+
+
+def faults(answer: Answer, truth: Truth) -> list[str]:
+    """What is wrong with an early answer, a line for each cell."""
+    shown, head = by_key(answer.table, truth.keys).keys(), f"{answer.progress:.1%} read, error {answer.error:.3g}:"
+    rows = [
+        f"{head} {what} row {key[:-1]}"
+        for what, keys in (("missing", truth.rows.keys() - shown), ("superfluous", shown - truth.rows.keys()))
+        for key in keys
+    ]
+    return rows + [
+        f"{head} {each.column} of {each.key[:-1]} is {each.exact}, not {each.value} in [{each.low}, {each.high}], "
+        f"for sure [{each.hard_low}, {each.hard_high}]"
+        for each in cells_of(answer, truth)
+        if each.broken or (each.given and not each.covered)
+    ]
+
+
+def _judge_completeness(score: Score, answer: Answer) -> None:
+    lacking = bool(score.missing or score.superfluous)
+    score.lacking = int(lacking)
+    score.false_error = int(lacking and math.isfinite(answer.error))
+    score.false_complete = int(lacking and getattr(answer, "complete", None) is True)
+    unseen = getattr(answer, "unseen", None)
+    if unseen is not None:
+        score.unseen_given = 1
+        low, high = getattr(unseen, "low", None), getattr(unseen, "high", None)
+        score.unseen_wrong = int((low is not None and score.missing < low) or (high is not None and score.missing > high))
+
+
+def _holds(exact: Any, low: Any, high: Any) -> bool:
+    """Whether a value lies between ends; an end that is not known holds."""
+    if isinstance(exact, float) and math.isnan(exact):
+        return high is None or (isinstance(high, float) and math.isnan(high))
+    if not isinstance(exact, int | float):
+        return (low is None or low <= exact) and (high is None or exact <= high)
+    slack = CLOSE * abs(exact)
+    return (low is None or low <= exact + slack) and (high is None or exact - slack <= high)
+
+
+def judge_exact(answer: Answer, truth: Truth) -> Score:
+    """An answer that calls itself exact."""
+    return Score(exact=1, exact_wrong=int(not whole(answer.table, truth, CLOSE, CENT)))
+
+
+def judge_goal(answer: Answer, truth: Truth, error: float, *, stopped: bool) -> Score:
+    """The last answer of a run to some error: right when it has the rows of the exact one and each number is so near to its own.
+
+    A run that was not over by then would go on to the exact answer.
+    """
+    early = int(stopped and not answer.exact)
+    right = int(whole(answer.table, truth, error) if early else True)
+    return Score(goals=1, goals_right=right, goals_early=early, goals_early_right=early * right)
+
+
+def whole(table: pa.Table, truth: Truth, error: float, tiny: float = 0.0) -> bool:
+    """Whether the rows are those of the exact answer, and every number is within the error of the exact one."""
+    shown = by_key(table, truth.keys)
+    return shown.keys() == truth.rows.keys() and all(
+        _near(mine, exact, error, tiny) for key, row in shown.items() for mine, exact in zip(row, truth.rows[key], strict=True)
+    )
+
+
+def _near(mine: Any, exact: Any, error: float, tiny: float) -> bool:
+    if not isinstance(exact, int | float) or mine is None:
+        return bool(mine == exact)
+    if isinstance(exact, float) and math.isnan(exact):
+        return isinstance(mine, float) and math.isnan(mine)
+    return bool(abs(mine - exact) <= error * abs(exact) + tiny * min(1.0, abs(exact)) + 1e-9)
