@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+from math import isfinite
 
 import pytest
 
@@ -112,11 +113,34 @@ def test_clustered_groups_are_exact_from_the_start(db: nearly.Session) -> None:
 
 
 def test_run_stops_at_the_error_asked_for(db: nearly.Session) -> None:
-    answer = db.sql("select sum(price) as total from events").run(error=0.2)
-    assert not answer.exact
-    assert answer.stats["anytime_error"] <= 0.2
-    assert db.sql("select sum(price) as total from events within 20% confidence 90%").run().confidence == 0.9
+    """By the interval it returns: its farther end is as far from the value as the error says, and it holds the exact value."""
+    text = "select sum(price) as total from events"
+    exact = db.sql(text).exact().table["total"][0].as_py()
+    for seed in range(3):
+        answer = db.sql(text, seed=seed).run(error=0.2)
+        low, value, high = (side["total"][0].as_py() for side in (answer.low, answer.table, answer.high))
+        assert not answer.exact
+        assert answer.error <= 0.2
+        assert float(max(high - value, value - low) / value) == pytest.approx(answer.error, rel=1e-3)
+        assert low <= exact <= high
+    assert db.sql(f"{text} within 20% confidence 90%").run().confidence == 0.9
     assert db.unfinished == ()
+
+
+def test_law_an_interval_to_stop_by_is_wider_than_one_at_a_fixed_time(db: nearly.Session) -> None:
+    """Who looks until an interval is short enough needs one that holds at all looks: the one that is returned."""
+    text = "select sum(price) as total, avg(x) as mean from events"
+    fixed, stopping = run(db, text), run(db, text)
+    stopping.goal = 1e-9
+    pairs = [pair for pair in zip(early(fixed), early(stopping), strict=True) if isfinite(pair[1].error)]
+    assert len(pairs) > 1, "several answers have intervals"
+    for once, lasting in pairs:
+        assert once.table == lasting.table
+        assert once.error < lasting.error
+        for name in once.table.column_names:
+            ends = [side[name][0].as_py() for side in (lasting.low, once.low, once.high, lasting.high)]
+            assert ends == sorted(ends)
+            assert len({*ends}) == 4
 
 
 def test_run_without_goal_is_exact(db: nearly.Session) -> None:
