@@ -95,7 +95,7 @@ def test_many_values_at_once_keep_the_same_largest() -> None:
         assert at_once.kept[each].tolist() == sorted(values[leaf == each], reverse=True)[:KEPT]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("pooled", [True, False])
 def test_estimates_stay_unbiased_under_changes(pooled: bool) -> None:
     """Over 120 draws: inserts that favour one end and deletes that favour the other leave no bias."""
@@ -222,7 +222,7 @@ def test_changes_during_planning_are_not_lost() -> None:
     assert ask(tree.view(), "rows").value == 28_000
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_catching_up_is_unbiased_covered_and_ends_exact() -> None:
     """Node totals from a tenth of the archive: unbiased, covered, and exact at the end."""
     rng = np.random.default_rng(7)
