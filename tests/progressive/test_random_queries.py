@@ -17,20 +17,20 @@ from benchmarks.random_queries.telling import added, offenders
 from benchmarks.random_queries.trying import Asker, Task, Trial
 from nearly.answer import Answer
 
-SCALE = 0.12
+SCALE = 0.1
 """Of the rows of the benchmark's tables."""
 
 
 def _trials(directory: Path, names: Sequence[str], rounds: int, seed: int) -> list[Trial]:
-    """Every kind in every layout, so many times, each time another query with a seed of its own."""
+    """Every kind so many times, in other layouts, each time another query with a seed of its own."""
     families = [FAMILIES[name](np.random.default_rng(seed), SCALE) for name in names]
     for layout in LAYOUTS:
         for family in families:
             write(family, layout, directory, seed)
     oracle, asker = Oracle(families, LAYOUTS[0], directory), Asker(families, directory)
     found: list[Trial] = []
-    for asked in draw(families, tuple(KINDS), rounds * len(LAYOUTS) * len(KINDS), seed):
-        layout = LAYOUTS[asked.number // len(KINDS) % len(LAYOUTS)]
+    for asked in draw(families, tuple(KINDS), rounds * len(KINDS), seed):
+        layout = LAYOUTS[(asked.number + asked.number // len(KINDS)) % len(LAYOUTS)]
         truth = Truth.of(oracle.answer(asked.oracle), asked.keys)
         found += asker.trials(Task(layout, ((asked, truth),), (asked.number,)))
     asker.close()
@@ -39,12 +39,12 @@ def _trials(directory: Path, names: Sequence[str], rounds: int, seed: int) -> li
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
-    return _trials(tmp_path_factory.mktemp("few"), ("flights", "sales"), 1, 23)
+    return _trials(tmp_path_factory.mktemp("few"), ("sales", "calls"), 2, 23)
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
-    return _trials(tmp_path_factory.mktemp("many"), tuple(FAMILIES), 6, 29)
+    return _trials(tmp_path_factory.mktemp("many"), tuple(FAMILIES), 16, 29)
 
 
 def _told(trials: Sequence[Trial], word: str) -> str:
@@ -81,7 +81,7 @@ def test_complete_answers_have_all_rows(few: list[Trial]) -> None:
 def test_intervals_cover(few: list[Trial]) -> None:
     """Cells of one answer depend on each other, so the limit is loose."""
     early = _early(few)
-    assert early.given > 1_000
+    assert early.given > 300
     assert early.covered >= 0.88 * early.given, _told(few, "MISSES")
 
 
