@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -29,12 +30,32 @@ class Proof(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Values, bounds of the same shape, and how they came about.
+class UnseenRows:
+    """How many rows an answer lacks: an estimate, and the most there may be, infinite where nothing bounds them."""
 
-    `low` and `high` bound each value with probability `confidence` and equal it where it is certain; `hard_low` and `hard_high`
-    bound it for sure and are null where nothing is known for sure. `source` names what answered: native, spark, a view or a
-    synopsis. A range over missing rows has a `proof` of its ends.
+    estimate: float
+    most: float = float("inf")
+
+
+NO_ROWS = UnseenRows(0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Values, bounds of the same shape, which rows there are, and how they came about.
+
+    `low` and `high` bound each value with probability `confidence`, are null where nothing can be said, and equal it where it is
+    certain; `hard_low` and `hard_high` bound it for sure and are null where nothing is known for sure.
+
+    `complete` says that no row will come or go any more. Else `unseen` tells how many rows may come (None: nothing is known of
+    them), and `tentative`, a flag for each row, which of those shown may go (None: none of them).
+
+    `error` is how far the final answer may be from this one: the largest distance from a value to the farther end of its
+    interval, relative to the value, or the share of rows that may come or go, whichever is larger. It is infinite where one of
+    these has no bound.
+
+    `source` names what answered: native, spark, progressive (an answer on the way), a view or a synopsis. A range over missing rows
+    has a `proof` of its ends.
     """
 
     table: pa.Table
@@ -49,11 +70,15 @@ class Answer:
     source: str
     stats: dict[str, Any] = field(default_factory=dict)
     proof: Proof | None = field(default=None, repr=False, compare=False)
+    complete: bool = False
+    unseen: UnseenRows | None = None
+    tentative: pa.BooleanArray | None = None
 
     @classmethod
     def exactly(cls, table: pa.Table, source: str, confidence: float = 0.95, stats: dict[str, Any] | None = None) -> Answer:
         """The answer in which every bound equals the value."""
-        return cls(table, table, table, table, table, 1.0, True, confidence, 0.0, source, stats or {})
+        bounds = (table, table, table, table)
+        return cls(table, *bounds, 1.0, True, confidence, 0.0, source, stats or {}, complete=True, unseen=NO_ROWS)
 
     def to_pandas(self, bounds: bool = False) -> pd.DataFrame:
         """The values as a pandas frame; with `bounds`, each column is followed by its `_low` and `_high`."""
@@ -70,7 +95,25 @@ class Answer:
         """How good the answer is, in a few words."""
         if self.exact:
             return "exact"
-        return f"{percent_text(self.progress)} read, error {percent_text(self.error)} at {percent_text(self.confidence)} confidence"
+        error = f"error {percent_text(self.error)} at {percent_text(self.confidence)} confidence"
+        return ", ".join([f"{percent_text(self.progress)} read", error, *([self.lacks] if self.lacks else [])])
+
+    @property
+    def lacks(self) -> str:
+        """What may change about the rows of the answer, in a few words; empty when nothing will."""
+        if self.complete:
+            return ""
+        parts = []
+        if self.unseen is None:
+            parts.append("rows may be missing")
+        elif self.unseen.most > 0:
+            about = f"about {self.unseen.estimate:,.0f}" if self.unseen.estimate >= 0.5 else "few or no"
+            most = f" (at most {self.unseen.most:,.0f})" if isfinite(self.unseen.most) else ""
+            parts.append(f"{about} rows missing{most}")
+        going = self.tentative.true_count if self.tentative is not None else 0
+        if going:
+            parts.append("rows may still go" if going == self.table.num_rows else f"{going:,} rows may still go")
+        return ", ".join(parts)
 
     def witness(self, end: str = "high", *, row: int = 0, column: str | int | None = None, counted: bool = False) -> pa.Table:
         """Missing rows with which a cell takes the `low` or `high` end of its range; `counted` lists equal rows once."""

@@ -1,6 +1,6 @@
 """Linear programmes over whole numbers, decided in exact arithmetic: no rounding can make a feasible one seem empty.
 
-Branch and bound over the simplex method in fractions (Bland's rule, so that it ends). Numbers may be of any size; the programmes are
+Branch and bound over the simplex method in fractions (Bland's rule, so that it ends). Numbers may be of any size; programmes are
 small: a few columns that a predicate compares.
 """
 
