@@ -66,7 +66,7 @@ def main() -> int:
     catalog = tempfile.mkdtemp(prefix="nearly-demo-")
     with console.status("starting Spark ..."):
         spark = start_spark("nearly-demo")
-        db = nearly.connect(spark, path=catalog)
+        db = nearly.connect(spark, path=catalog, eager=True)
         for name, path in tables.items():
             db.register(name, str(path))
         spark_answers = spark_sql(spark, tables)

@@ -1,13 +1,15 @@
-"""Fixtures shared by all tests: one Spark session, started only when a test needs it."""
+"""Fixtures shared by all tests: one Spark session in each worker, started only when a test needs it."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import settings
 
@@ -18,6 +20,16 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile("fixed")
 """Generated examples are the same in every run."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run the long tests as well as the quick ones")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Long tests run where all are asked for, or where `-m` chooses tests by their marks."""
+    if not config.getoption("--all") and not config.option.markexpr:
+        config.option.markexpr = "not long"
 
 
 @pytest.fixture(scope="session")
@@ -44,12 +56,33 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def tpch_expected(spark: Any) -> dict[int, Any]:
-    """What Spark SQL itself answers to the TPC-H queries."""
+def run_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that all workers of this test run share, and no other run."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def tpch_expected(request: pytest.FixtureRequest, run_directory: Path) -> dict[int, pa.Table]:
+    """What Spark SQL itself answers to the TPC-H queries; the first worker that needs it asks Spark, the others read."""
+    from benchmarks.tpch.queries import NUMBERS
+
+    directory = run_directory / "tpch_expected"
+    directory.mkdir(exist_ok=True)
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (directory / "complete").exists():
+            _ask_spark(request.getfixturevalue("spark"), directory)
+            (directory / "complete").touch()
+    return {number: pa.ipc.open_file(directory.joinpath(f"{number}.arrow").read_bytes()).read_all() for number in NUMBERS}
+
+
+def _ask_spark(spark: Any, directory: Path) -> None:
     from benchmarks.tpch.data import ensure_tables
     from benchmarks.tpch.queries import NUMBERS, query
-    from tests.answer_tpch import SCALE
+    from tests.answer_tpch import SCALE, write
 
     for name, path in ensure_tables(SCALE).items():
         spark.read.parquet(str(path)).createOrReplaceTempView(name)
-    return {number: spark.sql(query(number, SCALE)).toArrow() for number in NUMBERS}
+    for number in NUMBERS:
+        write(spark.sql(query(number, SCALE)).toArrow(), directory / f"{number}.arrow")

@@ -18,7 +18,8 @@ import pyspark
 from nearly.engine.java import ensure_java
 
 SPARK_HOME = Path(pyspark.__file__).parent
-SECONDS_TO_START = 120
+HUNG = 900
+"""Seconds after which a process is taken for hung; a machine that is busy with other work can be slow."""
 
 
 def free_port() -> int:
@@ -52,7 +53,7 @@ def _start(log: Path, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def _await(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + SECONDS_TO_START
+    deadline = time.monotonic() + HUNG
     while time.monotonic() < deadline and process.poll() is None:
         if re.search(pattern, log.read_text(errors="replace")):
             return

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from tests.processes import environment
+from tests.processes import HUNG, environment
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -90,7 +90,7 @@ with nearly.connect(path={str(tmp_path / "a")!r}, lazy=True, log={str(tmp_path /
 print(SparkSession.getActiveSession())
 with nearly.connect(path={str(tmp_path / "a")!r}) as again:
     pass
-again._engine.cluster.given  # one that was closed while it started
+again._engine.cluster._source._session.result()  # one that was closed while it started
 """
     done = run_python(script, tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -119,7 +119,7 @@ with nearly.connect(path={str(tmp_path / "a")!r}, lazy=True) as db:
 
 def run_python(script: str, directory: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", script], cwd=directory, env=environment(), capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", script], cwd=directory, env=environment(), capture_output=True, text=True, timeout=HUNG, check=False
     )
 
 

@@ -15,11 +15,13 @@ import nearly
 from benchmarks.agreement import difference
 from benchmarks.tpch.data import ensure_tables
 from benchmarks.tpch.queries import NUMBERS, query
-from tests.answer_tpch import INTERRUPTED, SCALE
-from tests.processes import connect_server, environment, standalone_cluster
+from tests.answer_tpch import SCALE
+from tests.fixtures.long import first_quick
+from tests.processes import HUNG, connect_server, environment, standalone_cluster
 
 ROOT = Path(__file__).resolve().parents[1]
 Expected = dict[int, pa.Table]
+Numbers = Sequence[int]
 
 
 @pytest.fixture(scope="module")
@@ -61,43 +63,45 @@ def test_three_sites(number: int, three_sites: nearly.Session, expected: Expecte
     assert difference(expected[number], answer.table, query(number, SCALE)) is None
 
 
-def _answers(url: str, directory: Path, *options: str) -> tuple[Expected, str]:
+def _answers(url: str, directory: Path, numbers: Numbers, *options: str) -> tuple[Expected, str]:
     """The answers of a process of its own that connects to the URL."""
     output = directory / "answers"
     output.mkdir()
-    script = [sys.executable, str(ROOT / "tests" / "answer_tpch.py"), url, str(directory / "catalog"), str(output), *options]
-    done = subprocess.run(script, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=900, check=False)
+    arguments = [url, str(directory / "catalog"), str(output), ",".join(map(str, numbers)), *options]
+    script = [sys.executable, str(ROOT / "tests" / "answer_tpch.py"), *arguments]
+    done = subprocess.run(script, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=HUNG, check=False)
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
     answers = {int(file.stem): pa.ipc.open_file(file.read_bytes()).read_all() for file in output.glob("*.arrow")}
     return answers, done.stdout
 
 
-def _assert_equal(answers: Expected, expected: Expected, numbers: Sequence[int] = NUMBERS) -> None:
+def _assert_equal(answers: Expected, expected: Expected, numbers: Numbers) -> None:
     assert set(answers) == set(numbers)
     differences = {number: difference(expected[number], answers[number], query(number, SCALE)) for number in numbers}
     assert not {number: text for number, text in differences.items() if text}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_standalone_cluster(tmp_path: Path, expected: Expected) -> None:
     """A master and two workers in processes of their own."""
     with standalone_cluster(tmp_path) as url:
-        answers, printed = _answers(url, tmp_path)
+        answers, printed = _answers(url, tmp_path, NUMBERS)
     assert "executors=2" in printed
-    _assert_equal(answers, expected)
+    _assert_equal(answers, expected, NUMBERS)
 
 
-@pytest.mark.slow
-def test_killed_executors(tmp_path: Path, expected: Expected) -> None:
-    """An executor dies in the middle of each query, and nothing changes in the answers."""
+@pytest.mark.parametrize("numbers", first_quick([(9,), (3, 9, 18)], 1), ids=str)
+def test_killed_executors(numbers: Numbers, tmp_path: Path, expected: Expected) -> None:
+    """An executor of a cluster dies in the middle of each query, and nothing changes in the answers."""
     with standalone_cluster(tmp_path) as url:
-        answers, printed = _answers(url, tmp_path, "kill")
-    assert printed.count("killing executor") == len(INTERRUPTED)
-    _assert_equal(answers, expected, INTERRUPTED)
+        answers, printed = _answers(url, tmp_path, numbers, "kill")
+    assert "executors=2" in printed
+    assert printed.count("killing executor") == len(numbers)
+    _assert_equal(answers, expected, numbers)
 
 
-@pytest.mark.slow
-def test_spark_connect(tmp_path: Path, expected: Expected) -> None:
+@pytest.mark.parametrize("numbers", first_quick([(1, 13, 18), NUMBERS], 1), ids=["some", "all"])
+def test_spark_connect(numbers: Numbers, tmp_path: Path, expected: Expected) -> None:
     with connect_server(tmp_path) as url:
-        answers, _ = _answers(url, tmp_path)
-    _assert_equal(answers, expected)
+        answers, _ = _answers(url, tmp_path, numbers)
+    _assert_equal(answers, expected, numbers)

@@ -11,7 +11,8 @@ from benchmarks.sampling.populations import Floats, Integers, Population
 from benchmarks.sampling.trials import CONFIDENCE, Trial
 from nearly.engine.units import GROUPS
 from nearly.estimate.distinct import distinct
-from nearly.estimate.quantiles import Sampled, Values
+from nearly.estimate.evidence import Evidence
+from nearly.estimate.quantiles import Values
 from nearly.rewrite.stream import THINNED_ROWS
 from nearly.rewrite.thin import GOLDEN
 
@@ -38,8 +39,9 @@ class Median:
         results = []
         for positions, group_rows in zip(self.positions, rows, strict=True):
             values = Values(*self._thinned(positions, read.units))
-            sampled = Sampled(float(group_rows.sum() / self.population.rows), read.units, group_rows)
-            first, second = (values.interval(0.5, sampled, CONFIDENCE, look=each) for each in (None, look))
+            share = float(group_rows.sum() / self.population.rows)
+            behind = [Evidence(share, read.units, group_rows, CONFIDENCE, each) for each in (None, look)]
+            first, second = (values.interval(0.5, each) for each in behind)
             results.append([values.quantile(0.5), truth, first.low[0], first.high[0], second.low[0], second.high[0]])
         return Trial(*np.array(results).T[..., None])
 
@@ -53,8 +55,8 @@ class Median:
         place = np.empty(len(unit), dtype=np.int64)
         place[by_unit] = np.arange(len(unit)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
         step = -(-self.population.rows // THINNED_ROWS)
-        group, size = unit % GROUPS, sizes[unit]
-        taken = np.where(size < step, 2 * place == size + size % 2, place % step == group * round(GOLDEN * step) % step)
+        group = unit % GROUPS
+        taken = place % step == group * round(GOLDEN * step) % step
         return self.values[read[taken]], group[taken]
 
 

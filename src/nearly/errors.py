@@ -34,6 +34,10 @@ class EngineError(NearlyError):
     """Spark, the native kernel or the stored data failed."""
 
 
+CLOSED = "the session is closed; open another with nearly.connect()"
+"""What everything says that is used after its session."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     """An `UnknownName` that offers the closest known names.
 

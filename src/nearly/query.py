@@ -81,8 +81,8 @@ class Query:
     def answers(self, *, error: float | None = None, seconds: float | None = None) -> Iterator[Answer]:
         """Answers until one's relative error is at most `error` or some `seconds` have passed; else until the exact one.
 
-        The error is judged by intervals that stay valid although the run stops as soon as they are narrow. Without either, what
-        the query's own text asks for counts.
+        With an `error`, the answers have intervals that stay valid although the run stops as soon as they are narrow, which are a
+        little longer. Without either, what the query's own text asks for counts.
         """
         goal = Goal(error, seconds) if error is not None or seconds is not None else self._goal
         for name, value in (("error", goal.error), ("seconds", goal.seconds)):
@@ -133,13 +133,18 @@ class Query:
             if routed.exact or self._using is not None or (goal.error is not None and routed.error <= goal.error):
                 return
         run = self._fresh_run()
+        run.lasting = goal.error is not None
         deadline = Deadline(run, goal.seconds)
         answers = run.answers()
+        shown = False
         try:
             for answer in answers:
+                shown = True
                 yield answer
-                if deadline.passed or (goal.error is not None and answer.stats.get("anytime_error", 0.0) <= goal.error):
+                if deadline.passed or (goal.error is not None and answer.error <= goal.error):
                     return
+            if not shown and run.last is not None:  # its time is over, and what there is says little
+                yield run.last
         finally:
             answers.close()
             deadline.cancel()
@@ -152,19 +157,20 @@ class Query:
 
     def _fresh_run(self) -> Run:
         """A run that has not been used; every iteration is a run of its own."""
-        if self._run is not None and self._run.used:
+        if self._run is not None and (self._run.used or self._run.prepared is not self._ready):
             self._run = None
         return self._current
 
     def _route(self) -> Route:
         """What the synopses say to this query."""
         prepared = self._ready
-        table = self._engine.catalog.table(next(iter(prepared.tables))) if len(prepared.tables) == 1 else None
+        table = prepared.snapshot[0] if len(prepared.snapshot) == 1 else None
         return route(self._help.synopses, prepared.query, table, self._request.confidence, self._using)
 
     @property
     def _ready(self) -> Prepared:
-        if self._prepared is None:
+        """The query as planned for its tables as they are now."""
+        if self._prepared is None or not self._engine.is_current(self._prepared):
             self._prepared = self._engine.prepare(self._text, self._kernel)
         return self._prepared
 

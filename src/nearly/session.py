@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from weakref import WeakSet
 
 from nearly.engine.catalog import Catalog
 from nearly.engine.cluster import Sites, open_cluster
 from nearly.engine.exact import DEFAULT_MEMORY_MB, Engine
 from nearly.engine.growth import append, refresh
 from nearly.engine.layouts import Table
+from nearly.engine.manifest import FULL, QUICK
 from nearly.engine.preparation import prepare
+from nearly.engine.query_logs import QueryLogs
 from nearly.engine.sources import register_source
-from nearly.errors import EngineError, SchemaError
+from nearly.errors import SchemaError
 from nearly.missing.contingency import Contingency, MissingRows
 from nearly.plan.goal import Goal, split_goal
 from nearly.progress_bar import ProgressBar
-from nearly.progressive.evolution import Evolution
 from nearly.progressive.frame import Frame, Workspace
 from nearly.progressive.run import Request, resumed, unfinished
 from nearly.query import Help, Query
@@ -40,6 +41,7 @@ def connect(
     memory: str | None = None,
     lazy: bool = False,
     log: str | Path | None = None,
+    eager: bool = False,
 ) -> Session:
     """Open a session.
 
@@ -49,14 +51,19 @@ def connect(
 
     An embedded Spark starts in the background, and queries that do not need it are answered meanwhile; with `lazy` it is started
     only when something needs it. `log` is a file for what its Java writes to standard error.
+
+    Early answers are given where they are expected well before the exact one; with `eager` they always are.
     """
     if (executors is None) != (cores is None):
         executors, cores = executors or 1, cores or 1
     sites = None if executors is None or cores is None else Sites(executors, cores)
     limit = DEFAULT_MEMORY_MB if memory is None else megabytes(memory)
     catalog = Catalog(path)
+    QueryLogs(catalog.path).sweep()
     cluster = open_cluster(spark, sites, lazy=lazy, log=None if log is None else Path(log))
-    return Session(Engine(cluster, catalog, limit))
+    engine = Engine(cluster, catalog, limit)
+    engine.native.durations.eager = eager
+    return Session(engine)
 
 
 def megabytes(text: str) -> int:
@@ -77,9 +84,7 @@ class Session:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._synopses = Synopses(engine)
-        self._closed = False
         self._contingency = Contingency(engine)
-        self._running: WeakSet[Evolution] = WeakSet()
 
     def __enter__(self) -> Self:
         return self
@@ -88,28 +93,49 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Release the session; Spark is stopped only if it was started here. Closing twice is harmless."""
-        if not self._closed:
-            self._closed = True
-            self._synopses.close()
-            for evolution in list(self._running):
-                evolution.stop()
-            self._engine.close()
+        """Release the session and end what runs in it; Spark is stopped only if it was started here. Closing twice is harmless.
+
+        Every part is closed whatever becomes of the others; an error of one of them is raised afterwards.
+        """
+        life = self._engine.life
+        if life.is_here and not life.is_over:  # a forked child has nothing of its own to close
+            with ExitStack() as parts:
+                parts.callback(self._engine.close)
+                parts.callback(self._synopses.close)
+                parts.callback(life.end)
 
     @property
     def tables(self) -> tuple[str, ...]:
         """Names of the registered tables."""
         return self._open.catalog.names
 
-    def register(self, name: str, source: Any, *, key: Sequence[str] = (), clustered_by: Sequence[str] | None = None) -> Table:
+    def register(
+        self, name: str, source: Any, *, key: Sequence[str] = (), clustered_by: Sequence[str] | None = None, verify: str = QUICK
+    ) -> Table:
         """Make a table known by name.
 
         The source is Parquet files (a path, directory, glob or several), CSV or JSON by path, a Spark DataFrame, or the name of a
         table in Spark's catalog. Parquet on local storage is used in place; anything else is copied once by Spark.
+
+        Every query checks that the files have the size and time of change that they had. `verify="full"` also keeps a hash of all
+        bytes, which reads every file once; `db.verify(name, full=True)` then finds what the quick check cannot: changed bytes in a
+        file of the same size and time. Files that nearly wrote have such hashes always.
         """
+        if verify not in (QUICK, FULL):
+            raise SchemaError(f"verify={verify!r} must be {QUICK!r} or {FULL!r}")
         with ProgressBar(f"registering {name}") as bar:
             engine = self._open
-            return register_source(engine.catalog, lambda: engine.cluster.given, name, source, key, clustered_by, bar)
+            hashed = verify == FULL
+            return register_source(engine.catalog, lambda: engine.cluster.given, name, source, key, clustered_by, bar, hashed)
+
+    def verify(self, name: str, *, full: bool = False) -> None:
+        """Raise an `EngineError` that names the first file of a table which is not what it was when it was registered.
+
+        Without `full` it is what every query does: size and time of change. With it all files are read and their hashes compared,
+        which takes a table registered with `verify="full"`, or files that nearly wrote.
+        """
+        for layout in self._open.catalog.table(name).layouts:
+            layout.verify(full)
 
     def prepare(self, name: str, by: str | Sequence[str] | None = None, *, buckets: int | None = None, seed: int = 0) -> Table:
         """Write another layout of a table with Spark: clustered by a hash of columns, or shuffled when `by` is omitted.
@@ -134,7 +160,7 @@ class Session:
         """A table as an evolving data frame; its `info` is what is known of the table: layouts, rows, version."""
         if not 0 < confidence < 1:
             raise SchemaError(f"confidence={confidence} must lie between 0 and 1")
-        return Workspace(self._open, Request(confidence, seed), self._running).frame(name)
+        return Workspace(self._open, Request(confidence, seed)).frame(name)
 
     def drop(self, name: str) -> None:
         """Forget a table and remove what nearly wrote for it; the user's own files stay."""
@@ -196,11 +222,18 @@ class Session:
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        """Ids of progressive queries that were killed or paused; `resume` goes on with one."""
+        """Ids of progressive queries whose process was killed; `resume` goes on with one, `forget` removes what it left.
+
+        After a week they are removed when a session is opened. Queries that run, in whichever process, are not among them.
+        """
         return unfinished(self._open)
 
+    def forget(self, id_: str) -> None:
+        """Remove what an unfinished query left; one that runs, in whichever process, is an error."""
+        QueryLogs(self._open.catalog.path).forget(id_)
+
     def resume(self, id_: str) -> Query:
-        """The query of this id, going on from the last batch that was read before it was killed or paused."""
+        """The query of this id, going on from the last batch that was read before its process was killed."""
         run = resumed(self._open, id_)
         return Query(self._help, run.prepared.text, run.request, None, Goal(), run=run)
 
@@ -218,14 +251,10 @@ class Session:
 
     @property
     def _open_synopses(self) -> Synopses:
-        self._refuse_closed()
+        self._engine.life.refuse_over()
         return self._synopses
 
     @property
     def _open(self) -> Engine:
-        self._refuse_closed()
+        self._engine.life.refuse_over()
         return self._engine
-
-    def _refuse_closed(self) -> None:
-        if self._closed:
-            raise EngineError("the session is closed; open another with nearly.connect()")

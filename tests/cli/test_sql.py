@@ -73,7 +73,7 @@ def test_arrow_round_trip(ask: Any) -> None:
     table = pa.ipc.open_stream(exact).read_all()
     assert table.schema.field("n").type == pa.int64()
     assert json.loads(table.schema.metadata[b"nearly"])["exact"] is True
-    _, early = ask(COUNTS, "--format", "arrow", "--within", "60%", "--seed", "3")
+    _, early = ask(COUNTS, "--format", "arrow", "--within", "60%", "--seed", "3", "--eager")
     facts = json.loads(pa.ipc.open_stream(early).read_all().schema.metadata[b"nearly"])
     assert not facts["exact"]
     assert 0 < facts["progress"] < 1

@@ -17,10 +17,9 @@ import pytest
 
 from nearly.printing.characters import width
 from tests.fixtures.lake import write_lake
-from tests.processes import environment
+from tests.processes import HUNG, environment
 
 COLUMNS, LINES = 90, 24
-SECONDS_TO_VANISH = 30
 QUICK = "select city, sum(fare) as s, count(*) as n from rides group by city order by city nulls last"
 SLOW = "select city, sum(fare * a.n) as s from rides, numbers a, numbers b where a.n + b.n > fare group by city"
 """For every ride a look at each of 360,000 pairs: many seconds of work, of which the first share comes soon."""
@@ -45,7 +44,7 @@ def on_terminal(lake: Path, query: str, interrupt_at: bytes | None = None) -> Se
     settings = environment() | {"TERM": "xterm-256color"}
     child, terminal = pty.fork()
     if child == 0:
-        arguments = [sys.executable, "-m", "nearly.cli.main", "sql", query, "--data", str(lake)]
+        arguments = [sys.executable, "-m", "nearly.cli.main", "sql", query, "--data", str(lake), "--eager"]
         os.execve(sys.executable, arguments, settings)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     written = b""
@@ -82,7 +81,7 @@ def processes_of(session: int) -> list[str]:
 
 
 def assert_nothing_is_left(session: int) -> None:
-    deadline = time.monotonic() + SECONDS_TO_VANISH
+    deadline = time.monotonic() + HUNG
     while processes_of(session) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert processes_of(session) == []

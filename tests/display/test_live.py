@@ -18,7 +18,7 @@ COUNT = "select count(*) as n, sum(fare) as s from rides"
 @pytest.fixture(scope="module")
 def db(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
     lake: Path = write_lake(tmp_path_factory.mktemp("lake"))
-    with nearly.connect(spark, path=tmp_path_factory.mktemp("catalog")) as session:
+    with nearly.connect(spark, path=tmp_path_factory.mktemp("catalog"), eager=True) as session:
         session.register("rides", lake / "rides")
         yield session
 

@@ -17,6 +17,7 @@ from nearly.engine.catalog import Catalog, check_name
 from nearly.engine.clustering import Clustering
 from nearly.engine.registration import register_parquet
 from nearly.errors import EngineError, SchemaError, UnknownName, Unsupported
+from tests.processes import HUNG
 
 
 def write(path: Path, **columns: object) -> Path:
@@ -138,7 +139,7 @@ for turn in range(40):
 def test_differs_two_processes_never_leave_a_damaged_file(catalog: Catalog, tmp_path: Path) -> None:
     sources = [write(tmp_path / f"{rows}.parquet", x=list(range(rows))) for rows in (10, 20)]
     racers = [subprocess.Popen([sys.executable, "-c", _RACE, str(catalog.path), str(path)]) for path in sources]
-    assert [racer.wait(timeout=60) for racer in racers] == [0, 0]
+    assert [racer.wait(timeout=HUNG) for racer in racers] == [0, 0]
     assert Catalog(catalog.path).table("t").rows in (10, 20)
     assert [path.name for path in catalog.directory("t").iterdir()] == ["table.json"]
 

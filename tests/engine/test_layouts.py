@@ -21,6 +21,7 @@ from nearly.engine.preparation import prepare
 from nearly.engine.registration import register_parquet
 from nearly.engine.sources import register_source
 from nearly.errors import EngineError, SchemaError, UnknownName, Unsupported
+from tests.processes import HUNG
 
 
 @pytest.fixture
@@ -300,7 +301,7 @@ def write(spark, rows, count, columns, buckets, to, progress):
         directory.mkdir(parents=True)
         pq.write_table(pa.table({"id": list(range(bucket, count, buckets))}), directory / "f.parquet")
 
-preparation.read_rows = lambda *_: None
+preparation.read_table = lambda *_: None
 preparation.write_hashed = write
 if sys.argv[2] == "before":
     catalogs.Catalog.commit = die
@@ -316,7 +317,7 @@ def environment() -> dict[str, str]:
 
 def run_script(script: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-c", script, *arguments]
-    return subprocess.run(command, env=environment(), timeout=240, check=False, capture_output=True)
+    return subprocess.run(command, env=environment(), timeout=HUNG, check=False, capture_output=True)
 
 
 @pytest.mark.parametrize("moment", ["before", "during", "never"])
@@ -357,7 +358,7 @@ spark.stop()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_spark_connect_writes_the_same(catalog: Catalog) -> None:
     run = run_script(_CONNECTED, str(catalog.path))
     assert run.returncode == 0, run.stderr.decode()[-2000:]

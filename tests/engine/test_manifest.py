@@ -35,7 +35,8 @@ def table(data: Path, tmp_path: Path) -> Table:
 
 def test_untouched_files_verify(table: Table) -> None:
     table.base.verify()
-    table.base.verify(full=True)
+    with pytest.raises(EngineError, match="without hashes"):
+        table.base.verify(full=True)
 
 
 def vanish(path: Path) -> None:

@@ -47,7 +47,8 @@ def keep_twice(samples: Samples, piece: FirstPiece) -> None:
 
 
 def rows(samples: Samples, query: str) -> Counter[Any]:
-    return Counter(samples.engine.connection.sql(query).fetchall())
+    with samples.engine.cursor() as cursor:
+        return Counter(cursor.sql(query).fetchall())
 
 
 @pytest.mark.parametrize("columns", [("k", "row_"), ("row_",), ()])
@@ -84,7 +85,8 @@ def test_other_columns_are_added(samples: Samples, tmp_path: Path) -> None:
     samples.settle()
     with samples.holding([one]) as kept, samples.holding([other]) as also:
         assert rows(samples, kept["piece_0"]).total() == rows(samples, also["piece_0"]).total() > 0
-    assert len(samples.engine.connection.sql("SHOW TABLES").fetchall()) == 1
+    with samples.engine.cursor() as cursor:
+        assert len(cursor.sql("SHOW TABLES").fetchall()) == 1
 
 
 def test_what_is_held_stays(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

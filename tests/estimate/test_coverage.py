@@ -16,7 +16,7 @@ SUMMARY = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_intervals_cover(tmp_path: Path) -> None:
     """With 40 seeds a row of true coverage 0.95 falls below 0.8 once in 5,000 times."""
     report = tmp_path / "coverage.json"

@@ -11,12 +11,10 @@ import pytest
 
 from nearly.plan.dialects import native
 from nearly.plan.types import to_arrow
+from tests.fixtures.quick_spark import quick_session
 from tests.plan.conformance import inputs
-from tests.plan.conformance.fixtures import tables
 from tests.plan.conformance.kernels import Native
 from tests.plan.conformance.language import Number, Text, typed, written
-
-__all__ = ["tables"]
 
 LAST_INT, FIRST_INT, LAST_LONG, FIRST_LONG = 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)
 
@@ -90,12 +88,12 @@ def one_row(table: str, values: dict[str, Any]) -> pa.Table:
     return pa.table({**arrays, "id": pa.array([0], pa.int32())})
 
 
-def test_native_raises_where_spark_raises(spark: Any, tables: dict[str, pa.Table]) -> None:
+def test_native_raises_where_spark_raises(spark: Any) -> None:
     """One Spark query a case, on one row."""
-    quiet = []
+    quick, quiet = quick_session(spark), []
     for table, case, values in CASES:
         row = one_row(table, values)
-        assert spark_raises(spark, row, written(case)), f"Spark does not raise on {case} with {values}"
+        assert spark_raises(quick, row, written(case)), f"Spark does not raise on {case} with {values}"
         text = native.expression(typed(case, inputs.columns(table))).sql(dialect="duckdb")
         try:
             found = Native(row).query([text], "input").to_pylist()

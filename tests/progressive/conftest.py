@@ -41,6 +41,6 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def db(spark: Any, events: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
-    with nearly.connect(spark, path=tmp_path_factory.mktemp("progressive")) as session:
+    with nearly.connect(spark, path=tmp_path_factory.mktemp("progressive"), eager=True) as session:
         session.register("events", events)
         yield session

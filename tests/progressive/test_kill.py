@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import environment
+from tests.processes import HUNG, environment
 from tests.progressive.killed_driver import RIDES
 
 ROOT = Path(__file__).resolve().parents[2]
-KILLS = 20
 ROWS_PER_FILE = 40
 
 
@@ -57,16 +56,16 @@ def _home(path: Path) -> Path:
     return path
 
 
-@pytest.mark.slow
-def test_twenty_kills(events: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kills", "resumptions"), [(2, 1), pytest.param(20, 3, marks=pytest.mark.long)])
+def test_kills(kills: int, resumptions: int, events: Path, tmp_path: Path) -> None:
     """Every kill comes some answers further on, in the midst of the work for the next; at the end nothing is missing or twice."""
     calm, stormy = tmp_path / "calm.jsonl", tmp_path / "stormy.jsonl"
     home = _home(tmp_path / "stormy")
-    assert _start(_home(tmp_path / "calm"), events, calm).wait(timeout=300) == 0
+    assert _start(_home(tmp_path / "calm"), events, calm).wait(timeout=HUNG) == 0
     expected = {units: rows for units, _, rows in _lines(calm)}
     chance = random.Random(3)
     resumed = 0
-    for number in range(KILLS):
+    for number in range(kills):
         _drop(home / "inbox", number)
         before = len(_lines(stormy))
         process = _start(home, events, stormy)
@@ -75,11 +74,11 @@ def test_twenty_kills(events: Path, tmp_path: Path) -> None:
         ended = process.poll() is not None
         _kill(process)
         resumed += 0 < before < len(_lines(stormy)) and not ended
-    assert _start(home, events, stormy, "drain").wait(timeout=300) == 0
+    assert _start(home, events, stormy, "drain").wait(timeout=HUNG) == 0
     *answers, synopsis = _lines(stormy)
-    assert resumed >= 3
+    assert resumed >= resumptions
     assert answers[-1][1] is True
     assert {units for units, *_ in answers} <= set(expected)
     for units, _exact, rows in answers:
         assert rows == expected[units]
-    assert synopsis == ["synopsis", RIDES + KILLS * (ROWS_PER_FILE - 1), RIDES + KILLS * (2.0 * ROWS_PER_FILE - 1)]
+    assert synopsis == ["synopsis", RIDES + kills * (ROWS_PER_FILE - 1), RIDES + kills * (2.0 * ROWS_PER_FILE - 1)]

@@ -21,7 +21,7 @@ def _batch(start: int, end: int, value: int = 0) -> Batch:
 
 
 def test_law_what_is_written_is_read(tmp_path: Path) -> None:
-    log = ResultLog(tmp_path / "q")
+    log = ResultLog.create(tmp_path / "q")
     assert log.read(0, 0) is None
     assert log.write(_batch(0, 3, 7))
     found = log.read(0, 0)
@@ -30,7 +30,7 @@ def test_law_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_a_second_attempt_at_a_position_changes_nothing(tmp_path: Path) -> None:
-    log = ResultLog(tmp_path / "q")
+    log = ResultLog.create(tmp_path / "q")
     assert log.write(_batch(0, 3, 1))
     assert not log.write(_batch(0, 5, 2))
     assert log.end(0) == 3
@@ -41,7 +41,7 @@ def test_a_second_attempt_at_a_position_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_racing_attempts_make_one_chain(tmp_path: Path) -> None:
-    log = ResultLog(tmp_path / "q")
+    log = ResultLog.create(tmp_path / "q")
 
     def attempt(step: int) -> None:
         at = 0
@@ -62,7 +62,7 @@ def test_racing_attempts_make_one_chain(tmp_path: Path) -> None:
 
 
 def test_batches_decided_under_broken_ranges_are_taken_back(tmp_path: Path) -> None:
-    log = ResultLog(tmp_path / "q")
+    log = ResultLog.create(tmp_path / "q")
     for start, version in ((0, 0), (3, 1), (6, 2), (9, 1)):
         log.write(Batch(0, start, start + 3, 0.1, version, {"stage_1": pa.table({"v": [start]})}))
     assert log.forget_after(0, 2) == 0
@@ -72,7 +72,7 @@ def test_batches_decided_under_broken_ranges_are_taken_back(tmp_path: Path) -> N
 
 
 def test_a_position_is_read_by_one(tmp_path: Path) -> None:
-    log = ResultLog(tmp_path / "q")
+    log = ResultLog.create(tmp_path / "q")
     assert log.claim(0, 0, DRIVER)
     assert not log.claim(0, 0, TASK)
     assert log.claim(0, 0, DRIVER)
@@ -87,7 +87,7 @@ def test_a_position_is_read_by_one(tmp_path: Path) -> None:
 
 
 def test_stop_and_removal(tmp_path: Path) -> None:
-    log = ResultLog(tmp_path / "q")
+    log = ResultLog.create(tmp_path / "q")
     log.ask_to_stop()
     assert log.stopped
     log.allow()

@@ -19,7 +19,7 @@ from tests.answer_tpch import SCALE
 
 @pytest.fixture(scope="module", params=[1, 3])
 def lake(request: pytest.FixtureRequest, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
-    with nearly.connect(spark, path=tmp_path_factory.mktemp("lake"), executors=request.param, cores=1) as db:
+    with nearly.connect(spark, path=tmp_path_factory.mktemp("lake"), executors=request.param, cores=1, eager=True) as db:
         for name, path in ensure_tables(SCALE).items():
             db.register(name, path)
         yield db

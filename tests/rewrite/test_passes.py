@@ -23,6 +23,7 @@ from nearly.rewrite.push_filter import push_filter
 from tests.fixtures import tables
 from tests.fixtures.agreement import difference
 from tests.fixtures.queries import FIXTURES, QueryCase, read
+from tests.fixtures.quick_spark import quick_session
 
 
 def decorrelated(plan: Plan) -> Plan:
@@ -68,8 +69,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def db(spark: Any, files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
-    with nearly.connect(spark, path=tmp_path_factory.mktemp("catalog")) as session:
+def db(files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
+    """The native kernel needs no Spark."""
+    with nearly.connect(path=tmp_path_factory.mktemp("catalog"), lazy=True) as session:
         for name, path in files.items():
             session.register(name, str(path))
         yield session
@@ -77,7 +79,7 @@ def db(spark: Any, files: dict[str, Path], tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def oracle(spark: Any, files: dict[str, Path]) -> Any:
-    session = spark.newSession()
+    session = quick_session(spark)
     for name, path in files.items():
         session.read.parquet(str(path)).createOrReplaceTempView(name)
     return session

@@ -12,6 +12,7 @@ import pytest
 
 from nearly.engine import java
 from nearly.errors import EngineError
+from tests.processes import HUNG
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 COMMANDS = ("basename", "bash", "cat", "dirname", "env", "grep", "ls", "ps", "readlink", "sed", "sh", "tr", "uname")
@@ -50,7 +51,7 @@ def without_java(tmp_path: Path) -> dict[str, str]:
 def test_a_spark_job_runs_on_the_packaged_java(without_java: dict[str, str], tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", JOB, str(tmp_path / "warehouse")],
-        env=without_java, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False,
+        env=without_java, cwd=tmp_path, capture_output=True, text=True, timeout=HUNG, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "nearly-java" in done.stdout

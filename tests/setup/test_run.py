@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import HUNG
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("cat", "cksum", "dirname", "grep", "rm", "sed", "sh", "sleep", "mkdir", "cp", "chmod")
 
@@ -28,6 +30,7 @@ case "$*" in
         cp "$0" "$directory/bin/python" ;;
     *"--require-hashes"*) echo dependencies >>'{log}'; sleep 1; exit $(cat '{exit_code}') ;;
     *"--editable"*) echo project >>'{log}' ;;
+    *"pytest --quiet"*) echo "tests $*" >>'{log}' ;;
     *pytest*) echo "pytest $JAVA_HOME" >>'{log}' ;;
     --version) echo "Python 3.11.0" ;;
 esac
@@ -113,6 +116,17 @@ def test_the_second_time_sets_nothing_up(project: Path, commands: Path, log: Pat
     assert log.read_text().splitlines() == [*once, "pytest /some/java", "pytest /some/java"]
 
 
+@pytest.mark.parametrize("more", [(), ("--all",)])
+def test_all_is_the_whole_command_with_the_long_tests(project: Path, commands: Path, log: Path, more: tuple[str, ...]) -> None:
+    """Both lint and then test; the linters are not there, so they fail, and the tests run nevertheless."""
+    done = _run(project, commands, "test", *more)
+    assert done.returncode == 1
+    assert "FAILED: ruff-check" in done.stderr
+    tests = log.read_text().splitlines()[-1].split()
+    assert tests[0] == "tests"
+    assert ("--all" in tests) == ("--all" in more)
+
+
 def test_a_changed_lock_file_sets_up_again(project: Path, commands: Path, log: Path) -> None:
     _run(project, commands, "test", "-q")
     with project.joinpath("requirements.lock").open("a") as lock:
@@ -140,7 +154,7 @@ def test_an_interrupted_set_up_is_repaired(project: Path, commands: Path, log: P
 
 def test_two_at_once_set_up_once(project: Path, commands: Path, log: Path) -> None:
     both = [subprocess.Popen([project / "run", "test", "-q"], env=_environment(commands)) for _ in range(2)]
-    assert [each.wait(timeout=60) for each in both] == [0, 0]
+    assert [each.wait(timeout=HUNG) for each in both] == [0, 0]
     assert log.read_text().count("dependencies") == 1
     assert log.read_text().count("pytest") == 2
 
@@ -160,6 +174,6 @@ def _run(project: Path, commands: Path, *arguments: str) -> subprocess.Completed
         env=_environment(commands),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HUNG,
         check=False,
     )

@@ -98,7 +98,7 @@ def test_many_values_at_once_keep_the_same_largest() -> None:
         assert at_once.kept[each].tolist() == sorted(values[leaf == each], reverse=True)[:KEPT]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("pooled", [True, False])
 def test_estimates_stay_unbiased_under_changes(pooled: bool) -> None:
     """Over 120 draws: inserts that favour one end and deletes that favour the other leave no bias."""

@@ -69,7 +69,7 @@ def test_a_leaf_sampled_whole_is_exact() -> None:
         assert found.high - found.low < 1e-6 * max(1.0, abs(found.value))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_estimates_are_unbiased_and_intervals_cover() -> None:
     """Over 300 draws of the sample: the mean error is within 4 of its standard errors of zero, plus the known bias of order 1/n,
     and 95 % intervals hold the truth about 95 % of the time."""

@@ -24,7 +24,7 @@ from nearly.synopsis.query.view import View
 from nearly.synopsis.structure.rows import Rows
 from nearly.synopsis.synopsis import Synopsis
 from nearly.synopsis.upkeep.store import Store
-from tests.processes import environment
+from tests.processes import HUNG, environment
 from tests.synopsis.oracle import LoggedArchive, ask, built, rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -256,7 +256,7 @@ def test_damage_is_an_error_that_says_what_to_do(tmp_path: Path, damage: str) ->
         reopen(tmp_path / "s")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     """A follower is killed at random moments; every batch it acknowledged is there, and each exactly once."""
     stored(tmp_path / "s").store.close()
@@ -266,7 +266,7 @@ def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=240,
+        timeout=HUNG,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]

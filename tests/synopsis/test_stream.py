@@ -19,6 +19,7 @@ from nearly.engine.kafka_source import send
 from nearly.synopsis.stream.follow import Topics
 from nearly.synopsis.stream.records import parsed
 from nearly.synopsis.synopsis import Synopsis
+from tests.processes import HUNG
 
 TYPES = "op string, id bigint, day double, city string, fare double, old_day double, old_city string, old_fare double"
 
@@ -109,7 +110,7 @@ def test_the_rate_source_and_wrong_streams(db: nearly.Session, spark: Any) -> No
     rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 50).load()
     rows = rate.selectExpr("value + 9000 as id", "cast(value % 30 as double) as day", "'Rom' as city", "1.0D as fare")
     following = found.follow(rows, name="rate")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HUNG
     while rows_in(found) < 2_100 and time.monotonic() < deadline:
         time.sleep(0.05)
     following.stop()
@@ -126,7 +127,7 @@ def servers() -> Iterator[str]:
     from confluent_kafka import Producer
 
     broker = Producer({"bootstrap.servers": "ignored", "test.mock.num.brokers": 1})
-    listed = broker.list_topics(timeout=10)
+    listed = broker.list_topics(timeout=HUNG)
     yield ",".join(f"{each.host}:{each.port}" for each in listed.brokers.values())
     del broker
 
@@ -142,7 +143,7 @@ def replies(servers: str, topic: str, count: int) -> list[dict[str, Any]]:
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "test", "auto.offset.reset": "earliest"})
     consumer.subscribe([topic])
     found: list[dict[str, Any]] = []
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HUNG
     while len(found) < count and time.monotonic() < deadline:
         message = consumer.poll(0.5)
         if message is not None and message.error() is None:

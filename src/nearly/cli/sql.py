@@ -49,6 +49,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--format", choices=("table", *WRITERS), default="table", help="table shows progress; others the last answer"
     )
+    parser.add_argument("--eager", action="store_true", help="show early answers also where the exact one is expected soon")
     parser.add_argument("--seed", type=int, default=0, help="of the random order in which data is read (default: 0)")
     parser.add_argument("--rows", type=int, default=SHOWN_ROWS, metavar="N", help=f"rows shown of a table (default: {SHOWN_ROWS})")
     parser.set_defaults(run=run)
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         tables_asked_for(text, found)
     face = _face(options)
     try:
-        with _session(options.path) as db:
+        with _session(options.path, options.eager) as db:
             for name, source in tables_asked_for(text, found, frozenset(db.tables)).items():
                 db.register(name, source)
             query = db.sql(text, confidence=confidence, seed=options.seed)
@@ -121,12 +122,12 @@ def _face(options: argparse.Namespace) -> Face:
 
 
 @contextlib.contextmanager
-def _session(path: Path | None) -> Iterator[Session]:
+def _session(path: Path | None, eager: bool) -> Iterator[Session]:
     """A session that is closed whatever happens, with its Spark if one had to be started; a temporary catalog is removed."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_one_voice())
         own = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nearly-")))
-        yield stack.enter_context(connect(path=path or own / "catalog", lazy=True, log=own / "java.log"))
+        yield stack.enter_context(connect(path=path or own / "catalog", lazy=True, log=own / "java.log", eager=eager))
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -159,6 +159,24 @@ class Catalog:
                 each.unlink(missing_ok=True)
         if table is None and not any(directory.iterdir()):
             directory.rmdir()
+
+
+class Snapshot(Catalog):
+    """A catalog in which some tables stay as they were found, whatever is committed meanwhile.
+
+    Law: whoever plans and runs a query by it sees one version of each of these tables.
+    """
+
+    def __init__(self, catalog: Catalog, tables: Iterable[Table]) -> None:
+        self.path = catalog.path
+        self._read = catalog._read
+        self._kept = {table.name.lower(): table for table in tables}
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._kept or super().__contains__(name)
+
+    def table(self, name: str) -> Table:
+        return self._kept.get(name.lower()) or super().table(name)
 
 
 def _used_directories(table: Table, directory: Path) -> set[Path]:

@@ -12,24 +12,35 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from nearly.engine.spark_process import ANSI, TIME_ZONE, SparkProcess, check_master, claimed, remote_session
 from nearly.engine.worker import warm
-from nearly.errors import SchemaError
+from nearly.errors import CLOSED, EngineError, SchemaError
 
 logger = logging.getLogger(__name__)
 
 PROBE_TASKS_PER_CORE = 8
 WARM_UP = "nearly-warm-up"
+
+READING = {
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.caseSensitive": "false",
+}
+"""Spark must read a query as it was checked: no variables put in, no paths as tables, one way of quoting."""
 
 GetSpark = Callable[[], SparkSession]
 """For work that may need Spark: who asks for the session waits until it is there."""
@@ -54,10 +65,16 @@ class Cluster:
     one of them waits for Spark.
     """
 
-    def __init__(self, source: SparkProcess | SparkSession, *, sites: Sites | None = None, lazy: bool = False) -> None:
+    def __init__(
+        self, source: SparkProcess | SparkSession, *, sites: Sites | None = None, lazy: bool = False, owned: bool = False
+    ) -> None:
         self._source = source
+        self._owned = owned
+        self._over = False
+        self._tag = f"nearly-{uuid.uuid4().hex[:12]}"
         self._lock = threading.Lock()
         self._sites = sites or (sites_of_master(source.url) if isinstance(source, SparkProcess) else None)
+        self._child: SparkSession | None = None
         self._sites_known = threading.Event()
         if self._sites is not None:
             self._sites_known.set()
@@ -72,16 +89,33 @@ class Cluster:
 
     @property
     def given(self) -> SparkSession:
-        return self._source.session if isinstance(self._source, SparkProcess) else self._source
+        self._refuse_over()
+        session = self._source.session if isinstance(self._source, SparkProcess) else self._source
+        self._refuse_over()  # one that was being started is stopped again
+        return session
 
     @property
     def spark(self) -> SparkSession:
         with self._lock:
+            self._refuse_over()
+            if self._child is None:
+                self._child = child_session(self.given)
             return self._child
 
-    @cached_property
-    def _child(self) -> SparkSession:
-        return child_session(self.given)
+    @contextlib.contextmanager
+    def job(self) -> Iterator[SparkSession]:
+        """The session, for a job that is broken off when the cluster is closed."""
+        spark = self.spark
+        spark.addTag(self._tag)
+        try:
+            yield spark
+        finally:
+            with contextlib.suppress(PySparkException, Py4JError, OSError):  # Spark may have been stopped meanwhile
+                spark.removeTag(self._tag)
+
+    def _refuse_over(self) -> None:
+        if self._over:
+            raise EngineError(CLOSED)
 
     @property
     def sites(self) -> Sites:
@@ -105,21 +139,27 @@ class Cluster:
         foreseen = self._source.foreseen.get(key) if isinstance(self._source, SparkProcess) and not self._source.is_up else None
         return str(self.spark.conf.get(key)) if foreseen is None else foreseen
 
+    def refuse_more(self) -> None:
+        """Break off the jobs that run; from now on who asks for Spark gets an error, and none is started."""
+        self._over = True
+        child = self._child
+        if child is not None and self.is_up:
+            with contextlib.suppress(RuntimeError, PySparkException, Py4JError, OSError):  # it may have been stopped by its owner
+                child.interruptTag(self._tag)
+                if self._warm_up is not None:
+                    child.interruptTag(WARM_UP)
+                    self._warm_up.join(timeout=30)
+
     def close(self) -> None:
         """Stop what was started here; a session that was handed in goes on."""
-        if self.is_up:
-            self._end_warm_up()
-            if is_connect(self.spark):
-                self.spark.stop()
-        if isinstance(self._source, SparkProcess):
-            self._source.release()
-
-    def _end_warm_up(self) -> None:
-        if self._warm_up is None:
-            return
-        with contextlib.suppress(RuntimeError, PySparkException):
-            self.spark.interruptTag(WARM_UP)
-            self._warm_up.join(timeout=30)
+        self.refuse_more()
+        with contextlib.ExitStack() as parts:
+            if isinstance(self._source, SparkProcess):
+                parts.callback(self._source.release)
+            elif self._owned:
+                parts.callback(release_session, self._source)
+            if self._child is not None and is_connect(self._child):
+                parts.callback(release_session, self._child)
 
     def _start_workers(self) -> None:
         """Start Python workers and load the native engine into them before the first query; count executors on the way.
@@ -153,7 +193,7 @@ def open_cluster(where: Any, sites: Sites | None, *, lazy: bool = False, log: Pa
 
 def _cluster_at(url: str | None, sites: Sites | None, lazy: bool, log: Path | None) -> Cluster:
     if url is not None and url.startswith("sc://"):
-        return Cluster(remote_session(url), sites=sites)
+        return Cluster(remote_session(url), sites=sites, owned=True)
     if url is not None:
         check_master(url)
     source = claimed(url, log)
@@ -167,18 +207,35 @@ def _cluster_at(url: str | None, sites: Sites | None, lazy: bool, log: Path | No
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether this is a Connect session: stopping it ends the session alone, where a classic one would end all of Spark."""
+    """Whether this is a Connect session."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def release_session(spark: Any) -> None:
+    """Give a Connect session back to its server, and nothing else.
+
+    Its `stop` would also end a Connect server that runs in this process, which serves the user's own sessions, too.
+    """
+    kind = type(spark)
+    if kind._default_session is spark:
+        kind._default_session = None
+    if getattr(kind._active_session, "session", None) is spark:
+        kind._active_session.session = None
+    with contextlib.suppress(Exception):  # a server that is gone has forgotten the session already
+        spark.client.release_session()
+        spark.client.close()
+
+
 def child_session(spark: SparkSession) -> SparkSession:
-    """A session with the same settings whose views and settings are its own."""
+    """A session with the same settings whose views and settings are its own; how it reads text is settled in `READING`."""
     child: SparkSession = spark.newSession()
     settings = dict(spark.conf.getAll)
     for key, value in settings.items():
         if key.startswith("spark.sql.") and child.conf.get(key, None) != value:
             with contextlib.suppress(PySparkException):
                 child.conf.set(key, value)
+    for key, value in READING.items():
+        child.conf.set(key, value)
     return child
 
 

@@ -1,4 +1,7 @@
-"""How long exact runs take: remembered by query, guessed from what a plan reads where there is nothing to remember."""
+"""How long answers take: exact ones are remembered by query, others are guessed from what is read.
+
+An early answer puts off the exact one by the time it takes, so it is made only where that is a small part.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,12 @@ from nearly.plan.schema import FindTable
 CELLS_PER_SECOND = 60_000_000
 """Values that a core reads from Parquet and joins or groups in a second, about."""
 
+FIXED_SECONDS = 0.12
+"""What a first answer takes beside reading: cutting the plan, planning stages, evaluating replicates."""
+
+WORTH = 0.25
+"""A first answer is made when it is expected within this share of the time that the exact one takes."""
+
 REMEMBERED = 1_000
 """Queries whose time is remembered."""
 
@@ -18,12 +27,18 @@ class Durations:
     """Seconds that queries took, and guesses for others; a question is a query over certain content."""
 
     def __init__(self) -> None:
+        self.eager = False
+        """Whether early answers are made however near the exact one is."""
         self._seconds: OrderedDict[str, float] = OrderedDict()
 
     def expected(self, question: str, plan: Plan, find_table: FindTable, cores: int) -> float:
         """About how many seconds an exact run takes."""
         known = self._seconds.get(question)
         return cells(plan, find_table) / (CELLS_PER_SECOND * cores) if known is None else known
+
+    def is_worth(self, expected: float, read_first: float, cores: int) -> bool:
+        """Whether a first answer that reads so many values comes well before the exact one, expected after some seconds."""
+        return self.eager or FIXED_SECONDS + read_first / (CELLS_PER_SECOND * cores) <= WORTH * expected
 
     def record(self, question: str, seconds: float) -> None:
         """Remember a run; of several the quickest, since what disturbs a run only makes it slower."""

@@ -11,11 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from nearly.engine.catalog import Catalog
 from nearly.engine.footers import TableColumn
 from nearly.engine.layouts import BASE, Layout, Table
-from nearly.engine.preparation import SHUFFLED, arrangement_of, read_rows, same, write_layout
+from nearly.engine.preparation import SHUFFLED, arrangement_of, same, write_layout
+from nearly.engine.reading import quoted, read_table, spark_path
 from nearly.engine.registration import describe_parquet, schema_difference, version_of
 from nearly.engine.sources import described, materialise, read_origin
 from nearly.engine.staging import Arrangement, Staged, commit
-from nearly.engine.writing import Progress, Workbench, quoted, refuse_unwritable, share, spark_path
+from nearly.engine.writing import Progress, Workbench, refuse_unwritable, share
 from nearly.errors import SchemaError, UnknownName, Unsupported
 from nearly.plan import types
 
@@ -76,9 +77,9 @@ def _follow_files(catalog: Catalog, spark: SparkSession, table: Table, progress:
         layout.verify()
     with catalog.temporary(table.name) as temporary:
         bench = Workbench(catalog, spark, temporary)
-        staged = _rewrite(bench, fresh, read_rows(spark, fresh), fresh.rows, again, progress, afresh=True)
+        staged = _rewrite(bench, fresh, read_table(spark, fresh), fresh.rows, again, progress, afresh=True)
         if grown:
-            rows = read_rows(spark, fresh, [file.path for file in added])
+            rows = read_table(spark, fresh, [file.path for file in added])
             staged += _rewrite(bench, fresh, rows, sum(file.rows for file in added), grown, progress)
         changed = replace(fresh, layouts=(fresh.base, *(each.layout for each in staged)))
         return commit(catalog, table.name, staged, lambda present: _unless_changed(table, present, changed))
@@ -147,8 +148,8 @@ def _fitting(table: Table, rows: DataFrame) -> DataFrame:
 
 def _described_again(table: Table) -> Table:
     """The table as its files are now; a declared clustering stays when it still holds."""
-    clustering = table.base.clustering
+    clustering, hashed = table.base.clustering, table.base.manifest.hashed
     if clustering is not None:
         with suppress(SchemaError, UnknownName):
-            return describe_parquet(table.name, table.origin.locations, table.key, clustering.columns)
-    return describe_parquet(table.name, table.origin.locations, table.key)
+            return describe_parquet(table.name, table.origin.locations, table.key, clustering.columns, hashed=hashed)
+    return describe_parquet(table.name, table.origin.locations, table.key, hashed=hashed)

@@ -5,6 +5,10 @@
 
 Offsets are Spark's: it plans ranges, tasks read them, and its checkpoint remembers them. Every other option whose name starts with
 `kafka.` goes to the client without that prefix.
+
+Records that the broker removed before they were read, and offsets that it no longer has, are an `EngineError`: going on elsewhere
+would lose records without a word. Who wants that asks for it by the client's own option `kafka.auto.offset.reset=earliest`; the
+stream then goes on with the oldest record there is.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ _ARROW = pa.schema([
 ])  # fmt: skip
 SECONDS = 30.0
 MOST_PER_BATCH = 10_000
+RESET = "auto.offset.reset"
+EARLIEST = ("earliest", "smallest", "beginning")
 
 
 class KafkaSource(DataSource):
@@ -67,21 +73,40 @@ class KafkaReader(DataSourceStreamReader):
         return {place: high for place, (_, high) in self._watermarks().items()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[KafkaRange]:
+        """What lies between two offsets; a partition that is new begins where the broker says that it begins."""
+        if gone := start.keys() - end.keys():
+            raise EngineError(f"Kafka partitions {', '.join(sorted(gone))} are gone; start anew with another checkpoint")
+        marks = self._watermarks()
         found = []
         for place, stop in end.items():
             topic, partition = place.rsplit(":", 1)
-            begin = start.get(place, 0)
+            begin = self._begin(place, start.get(place), marks.get(place, (0, stop)))
             if stop > begin:
                 found.append(KafkaRange(topic, int(partition), begin, stop))
         return found
 
+    def _begin(self, place: str, known: int | None, marks: tuple[int, int]) -> int:
+        """The first record to read of a partition; one that the broker does not have any more, or not again, is an error."""
+        low, high = marks
+        if known is None:
+            return low
+        if low <= known <= high:
+            return known
+        if str(self._settings.get(RESET, "")).lower() in EARLIEST:
+            return low
+        what = f"kept only from {low} on" if known < low else f"ends at {high}, so it was made anew"
+        raise EngineError(
+            f"Kafka {place} is wanted from offset {known} and {what}: records are lost. Start anew with another checkpoint, or go "
+            f"on with what is there by settings={{'{RESET}': 'earliest'}}"
+        )
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of a range. Offsets may have gaps (compaction, transactions); the end of the partition ends it too."""
+        """The records of a range. Offsets may have gaps (compaction, transactions), also before its end."""
         from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415  (an optional dependency, needed here only)
 
         if not isinstance(partition, KafkaRange):
             raise EngineError(f"a Kafka reader cannot read {partition!r}")
-        consumer = Consumer(self._client() | {"enable.partition.eof": True})
+        consumer = Consumer(self._client() | {"enable.partition.eof": True, RESET: "error"})  # a range is planned, or an error
         try:
             consumer.assign([TopicPartition(partition.topic, partition.partition, partition.start)])
             yield from _records(consumer, partition)
@@ -135,7 +160,7 @@ def _records(consumer: Any, wanted: KafkaRange) -> Iterator[pa.RecordBatch]:
                 if position <= wanted.end:
                     batch.append(message)
             elif message.error().code() == KafkaError._PARTITION_EOF:
-                position = wanted.end
+                position = max(position, message.offset())  # before the end of the range, more will come, or nothing in time
             else:
                 raise EngineError(f"Kafka topic {wanted.topic!r}: {message.error()}")
         if batch:

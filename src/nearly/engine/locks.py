@@ -12,21 +12,32 @@ from nearly.errors import EngineError
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock; another holder, in this process or another, is waited for."""
+def exclusive(path: Path, busy: str | None = None) -> Iterator[None]:
+    """Hold the lock; another holder, in this process or another, is waited for, or with `busy` an `EngineError` of that text."""
     with _open(path) as descriptor:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if busy is None else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise EngineError(busy) from error
         yield
 
 
 def is_free(path: Path) -> bool:
-    """Whether nobody holds the lock, which is so when its holder has ended or died."""
-    with _open(path) as descriptor:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
+    """Whether nobody holds the lock, which is so when its holder has ended or died, or when there never was one."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
         return True
+    except OSError as error:
+        raise _refusal(path, error) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -34,8 +45,12 @@ def _open(path: Path) -> Iterator[int]:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        raise EngineError(f"cannot write in {path.parent}: {error.strerror}; put the catalog elsewhere") from error
+        raise _refusal(path, error) from error
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _refusal(path: Path, error: OSError) -> EngineError:
+    return EngineError(f"cannot write in {path.parent}: {error.strerror}; put the catalog elsewhere")

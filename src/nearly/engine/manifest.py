@@ -21,12 +21,15 @@ from nearly.errors import EngineError, NearlyError
 QUICK_SECONDS = 0.005
 """Files are looked at one after the other for so long: threads cost more than they save on a local disk."""
 
+QUICK, FULL = "quick", "full"
+"""What is compared with a registered file: its size and time of change, or all its bytes."""
+
 _ADVICE = "register or refresh the table to take the files as they are now, or put the old file back"
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file as it was registered; `content_checksum` covers all bytes and is kept for files this library wrote."""
+    """One file as it was registered; `content_checksum` covers all bytes: of files this library wrote, or when it was asked for."""
 
     path: str
     bytes: int
@@ -42,6 +45,11 @@ class Manifest:
     """The files of one layout."""
 
     files: tuple[FileEntry, ...]
+
+    @property
+    def hashed(self) -> bool:
+        """Whether the contents of all files have a checksum."""
+        return all(file.content_checksum is not None for file in self.files)
 
     @property
     def rows(self) -> int:
@@ -84,9 +92,11 @@ def schema_checksum(columns: Iterable[TableColumn]) -> str:
 def verify(manifest: Manifest, full: bool = False) -> None:
     """Raise an `EngineError` that names the first file which is no longer the one registered.
 
-    A file of the same size and time of change is taken as unchanged, which costs one `stat` for each. `full` reads all
-    footers again, and the whole of those files whose contents have a checksum.
+    A file of the same size and time of change is taken as unchanged, which costs one `stat` for each. `full` reads all files, whose
+    contents must have checksums.
     """
+    if full and not manifest.hashed:
+        raise EngineError("the files were registered without hashes of their contents; register the table again with verify='full'")
     for found in _differences(manifest.files, full):
         if found is not None:
             raise EngineError(f"{found}; {_ADVICE}")

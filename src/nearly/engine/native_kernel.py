@@ -131,9 +131,10 @@ class NativeKernel:
             return {}
         if self.alone:
             return {stage.name: self._run_here(stage) for stage in stages}
-        frame = reduce(lambda a, b: a.union(b), [self._frame(stage, 1) for stage in stages])
         try:
-            return received(frame.toArrow())
+            with self.cluster.job():
+                frame = reduce(lambda a, b: a.union(b), [self._frame(stage, 1) for stage in stages])
+                return received(frame.toArrow())
         except PySparkException as trouble:
             raise EngineError(f"the Spark job failed: {trouble}") from trouble
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -10,15 +10,13 @@ from nearly.engine.blocks import MOST_BLOCKS, target_for
 from nearly.engine.catalog import Catalog
 from nearly.engine.clustering import HASH, Clustering
 from nearly.engine.layouts import Layout, Table, resolve
-from nearly.engine.listing import find_files
+from nearly.engine.reading import read_table
 from nearly.engine.staging import Arrangement, Staged, commit, new_directory, stage
 from nearly.engine.writing import (
     Destination,
     Progress,
     Workbench,
-    quoted,
     refuse_unhashable,
-    spark_path,
     write_hashed,
     write_plain,
     write_shuffled,
@@ -50,7 +48,7 @@ def prepare(
     arrangement = arrangement_for(table, by, buckets)
     table.base.verify()
     with catalog.temporary(name) as temporary:
-        rows = read_rows(spark, table)
+        rows = read_table(spark, table)
         bench = Workbench(catalog, spark, temporary)
         staged = write_layout(bench, table, rows, table.rows, arrangement, progress, seed=seed)
         changed = commit(catalog, name, [staged], lambda present: same(table, present).with_layout(staged.layout))
@@ -119,29 +117,3 @@ def write_layout(
     else:
         write_plain(spark, rows, to, progress)
     return stage(to.directory, destination, arrangement, added_to)
-
-
-def read_rows(spark: SparkSession, table: Table, paths: Iterable[str] | None = None) -> DataFrame:
-    """The rows of the base layout, or of some of its files, read by Spark with the table's columns and types."""
-    wanted = list(table.base.manifest.paths if paths is None else paths)
-    names = [quoted(column.name) for column in table.columns]
-    if not table.origin.in_place:
-        return spark.read.parquet(*map(spark_path, wanted)).select(*names)
-    schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
-    by_root: dict[str, list[str]] = {}
-    chosen = set(wanted)
-    for file in find_files(table.origin.locations):
-        if file.path in chosen:
-            by_root.setdefault(file.root if file.partition_directories else "", []).append(spark_path(file.path))
-    frames = [_read_below(spark, root, files, schema).select(*names) for root, files in by_root.items()]
-    first, *others = frames
-    for other in others:
-        first = first.unionAll(other)
-    return first
-
-
-def _read_below(spark: SparkSession, root: str, files: Sequence[str], schema: str) -> DataFrame:
-    """Files of one root; a given schema keeps the types of partition columns when only some partitions are read."""
-    if not root:
-        return spark.read.parquet(*files)
-    return spark.read.schema(schema).option("basePath", "file://" + root).parquet(*files)

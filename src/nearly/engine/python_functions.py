@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -25,22 +26,44 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 Columns = tuple[tuple[str, DataType], ...]
 
 
+class _Use:
+    """Held by what may call a function of values."""
+
+
 class Functions:
-    """All functions of a session. A function registered again under its name replaces the one before for new queries."""
+    """All functions of a session. A function registered again under its name replaces the one before for new queries.
+
+    A function is kept as long as it is registered, or as something holds what `kept_for` or `add_mapped` gave for it: a prepared
+    query or a frame.
+    """
 
     def __init__(self) -> None:
         self._scalars: dict[str, Signature] = {}
-        self._mapped: dict[str, Mapped] = {}
-        self._travelling: dict[str, Travelling] = {}
-        self._lock = threading.Lock()
+        self._registered: dict[str, _Use] = {}
+        self._mapped: WeakValueDictionary[str, Mapped] = WeakValueDictionary()
+        self._travelling: WeakKeyDictionary[Mapped | _Use, Travelling] = WeakKeyDictionary()
+        self._lock = threading.RLock()
 
     @property
     def travelling(self) -> tuple[Travelling, ...]:
+        """All functions that a query may call."""
         with self._lock:
-            return tuple(self._travelling.values())
+            return tuple(sorted(set(self._travelling.values()), key=lambda each: each.symbol))
+
+    def live(self) -> frozenset[str]:
+        """Symbols of all functions that a query may call."""
+        return frozenset(each.symbol for each in self.travelling)
 
     def travelling_as(self, symbol: str) -> Travelling:
-        return self._travelling[symbol]
+        return next(each for each in self.travelling if each.symbol == symbol)
+
+    def kept_for(self, tree: exp.Expr) -> tuple[object, ...]:
+        """What a query must hold as long as it may run: its own functions, and the relations made by functions that it reads."""
+        mapped = self.used_by(tree)
+        calls = [call for each in (tree, *(one.query for one in mapped)) for call in each.find_all(exp.Anonymous)]
+        names = {str(call.this).lower() for call in calls}
+        with self._lock:
+            return (*mapped, *(use for name, use in self._registered.items() if name in names))
 
     def mark(self, tree: exp.Expr) -> None:
         """Mark the calls of these functions in a query."""
@@ -64,7 +87,8 @@ class Functions:
         symbol = _symbol(f"function_{name}", payload)
         signature = Signature(name, symbol, type_)
         with self._lock:
-            self._travelling[symbol] = Travelling(symbol, type_sql(type_).sql(dialect="duckdb"), payload)
+            self._registered[name.lower()] = use = _Use()
+            self._travelling[use] = Travelling(symbol, type_sql(type_).sql(dialect="duckdb"), payload)
             self._scalars[name.lower()] = signature
         return signature
 
@@ -81,8 +105,11 @@ class Functions:
         mapped = Mapped(_symbol("nearly_mapped", payload, to_text(query)), query, gives, keys, estimates)
         fields = ", ".join(f"c{place} {type_sql(type_).sql(dialect='duckdb')}" for place, (_, type_) in enumerate(gives))
         with self._lock:
-            self._travelling[mapped.name] = Travelling(mapped.name, f"STRUCT({fields})[]", payload)
-            self._mapped.setdefault(mapped.name, mapped)
+            known = self._mapped.get(mapped.name)
+            if known is not None:
+                return known
+            self._mapped[mapped.name] = mapped
+            self._travelling[mapped] = Travelling(mapped.name, f"STRUCT({fields})[]", payload)
         return mapped
 
 

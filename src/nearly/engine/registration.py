@@ -27,10 +27,11 @@ def register_parquet(
     key: Sequence[str] = (),
     clustered_by: Sequence[str] | None = None,
     target: BlockTarget | None = None,
+    hashed: bool = False,
 ) -> Table:
     """Register local Parquet files, given by a path, a glob, a directory or several of them, in the catalog."""
     check_name(name)
-    table = describe_parquet(name, locations_of(source), key, clustered_by, target)
+    table = describe_parquet(name, locations_of(source), key, clustered_by, target, hashed)
     catalog.save(table)
     return table
 
@@ -48,8 +49,9 @@ def describe_parquet(
     key: Sequence[str] = (),
     clustered_by: Sequence[str] | None = None,
     target: BlockTarget | None = None,
+    hashed: bool = False,
 ) -> Table:
-    """The table that the files are now, not committed anywhere."""
+    """The table that the files are now, not committed anywhere; `hashed` by their contents, which reads them whole."""
     found = find_files(locations)
     footers = read_footers([file.path for file in found])
     partitions = partition_columns(found)
@@ -58,7 +60,7 @@ def describe_parquet(
     row_groups = _row_groups(found, footers, partitions)
     clustering = _clustering(row_groups, columns, key, clustered_by)
     blocks = arrange(row_groups, clustering, target)
-    layout = Layout(BASE, ", ".join(locations), manifest_of(footers), blocks, clustering)
+    layout = Layout(BASE, ", ".join(locations), manifest_of(footers, hashed), blocks, clustering)
     origin = Origin("parquet", tuple(locations))
     return Table(name, columns, resolve(columns, key, "key"), (layout,), version_of(columns, layout), origin)
 

@@ -1,6 +1,7 @@
 """The results of batches as files: how a running task hands them to the driver, and what a killed driver finds again.
 
     <catalog>/queries/<id>/query.json           what was asked
+    <catalog>/queries/<id>/owner                locked by the driver as long as it lives
     <catalog>/queries/<id>/<site>-<start>.part  what the units of a site from position `start` on gave, up to the `end` in its head
     <catalog>/queries/<id>/<site>-<start>.claim who reads the units from position `start` on: the driver, or the task
     <catalog>/queries/<id>/ranges               variation ranges that the tasks decide by
@@ -18,21 +19,24 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from nearly.engine.locks import exclusive, is_free
 from nearly.engine.worker import decode, encode
+from nearly.errors import EngineError
 
 RANGES = "ranges"
 READY = "ready"
 STOP = "stop"
 YIELD = "yield"
 QUERY = "query.json"
+OWNER = "owner"
 DRIVER, TASK = "driver", "task"
 HEAD = ("site", "start", "end", "seconds", "ranges", "exact")
 """What the head of a batch's file says."""
@@ -59,38 +63,49 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class ResultLog:
-    """The directory of one query."""
+    """The directory of one query. One that is gone stays gone: whatever is written to it then is lost, and counts as stopped."""
 
     path: Path
 
-    def __post_init__(self) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
+    @classmethod
+    def create(cls, path: Path) -> ResultLog:
+        """The log in this place, made if it is not there."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EngineError(f"cannot make the query's log {path}: {error.strerror}; free some space, or ask .exact()") from error
+        return cls(path)
+
+    @property
+    def exists(self) -> bool:
+        return self.path.is_dir()
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Be the driver of this query; another one is refused, and knows by the lock that it is being driven."""
+        with exclusive(self.path / OWNER, f"query {self.path.name} is running, here or in another process"):
+            yield
+
+    @property
+    def is_driven(self) -> bool:
+        return not is_free(self.path / OWNER)
 
     def describe(self, facts: Mapping[str, Any]) -> None:
         """Write down what was asked, all at once."""
-        draft = self.path / f".{uuid.uuid4().hex}"
-        draft.write_text(json.dumps(dict(facts)))
-        draft.replace(self.path / QUERY)
+        if not self._replace(QUERY, json.dumps(dict(facts)).encode()):
+            raise EngineError(f"the query's log {self.path} was removed; run the query again")
 
     def description(self) -> dict[str, Any] | None:
         try:
             found: dict[str, Any] = json.loads((self.path / QUERY).read_text())
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # a machine that lost its power may leave an empty file
             return None
         return found
 
     def write(self, batch: Batch) -> bool:
-        """Add a batch; False when another attempt was first."""
+        """Add a batch; False when another attempt was first, or the log is gone."""
         head = {name: getattr(batch, name) for name in HEAD}
-        draft = self.path / f".{uuid.uuid4().hex}"
-        draft.write_bytes(_packed(head, batch.tables))
-        try:
-            os.link(draft, self._file(batch.site, batch.start))
-        except FileExistsError:
-            return False
-        finally:
-            draft.unlink()
-        return True
+        return self._link(self._file(batch.site, batch.start), _packed(head, batch.tables))
 
     def read(self, site: int, start: int) -> Batch | None:
         """The batch that begins at a position; None while there is none."""
@@ -98,14 +113,15 @@ class ResultLog:
             content = self._file(site, start).read_bytes()
         except FileNotFoundError:
             return None
-        head, tables = _unpacked(content)
+        try:
+            head, tables = _unpacked(content)
+        except (ValueError, KeyError, pa.ArrowException) as trouble:
+            raise EngineError(f"the query's log {self.path} is damaged at {site}-{start}; run the query again") from trouble
         return Batch(**{name: head[name] for name in HEAD}, tables=tables, bytes=len(content))
 
     def write_ranges(self, version: int, tables: Mapping[str, pa.Table]) -> None:
         """Tell the tasks about newer variation ranges."""
-        draft = self.path / f".{uuid.uuid4().hex}"
-        draft.write_bytes(_packed({"version": version}, tables))
-        draft.replace(self.path / RANGES)
+        self._replace(RANGES, _packed({"version": version}, tables))
 
     def read_ranges(self) -> tuple[int, dict[str, pa.Table]]:
         """The newest ranges and their version."""
@@ -137,21 +153,17 @@ class ResultLog:
         return taken
 
     def claim(self, site: int, start: int, reader: str) -> bool:
-        """Be the one who reads from a position on; False when it is another's to read."""
+        """Be the one who reads from a position on; False when it is another's to read, or the log is gone."""
         path = self._file(site, start).with_suffix(".claim")
-        draft = self.path / f".{uuid.uuid4().hex}"
-        draft.write_text(reader)
+        if self._link(path, reader.encode()):
+            return True
         try:
-            os.link(draft, path)
-        except FileExistsError:
             return path.read_text() == reader
-        finally:
-            draft.unlink()
-        return True
+        except FileNotFoundError:
+            return False
 
     def say_ready(self) -> None:
-        with suppress(FileNotFoundError):
-            (self.path / READY).touch()
+        self._wish(READY)
 
     @property
     def ready(self) -> bool:
@@ -159,11 +171,10 @@ class ResultLog:
 
     def ask_to_stop(self) -> None:
         """A log that is gone has nobody to ask."""
-        if self.path.exists():
-            (self.path / STOP).touch()
+        self._wish(STOP)
 
     def ask_to_yield(self) -> None:
-        (self.path / YIELD).touch()
+        self._wish(YIELD)
 
     def allow(self) -> None:
         """Take such wishes and all claims back."""
@@ -172,17 +183,66 @@ class ResultLog:
 
     @property
     def stopped(self) -> bool:
-        return (self.path / STOP).exists() or not self.path.exists()
+        return (self.path / STOP).exists() or not self.exists
 
     @property
     def yielding(self) -> bool:
         return (self.path / YIELD).exists()
 
     def remove(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Forget the query, whatever of its log is there; who still writes to it must not bring it back."""
+        with suppress(OSError):
+            self.path.rename(gone := self.path.with_name(f".gone-{uuid.uuid4().hex[:12]}"))
+            shutil.rmtree(gone, ignore_errors=True)
 
     def _file(self, site: int, start: int) -> Path:
         return self.path / f"{site}-{start:06d}.part"
+
+    def _wish(self, name: str) -> None:
+        try:
+            (self.path / name).touch()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    def _replace(self, name: str, content: bytes) -> bool:
+        """Have a file of this content, all at once; False when the log is gone."""
+        with self._draft(content) as draft, suppress(FileNotFoundError):
+            if draft is not None:
+                draft.replace(self.path / name)
+                return True
+        return False
+
+    def _link(self, path: Path, content: bytes) -> bool:
+        """Have a file of this content, all at once, unless there is one of the name; False then, and when the log is gone."""
+        with self._draft(content) as draft, suppress(FileExistsError, FileNotFoundError):
+            if draft is not None:
+                os.link(draft, path)
+                return True
+        return False
+
+    @contextmanager
+    def _draft(self, content: bytes) -> Iterator[Path | None]:
+        """A file that is not part of the log yet, and is not left behind; None when the log is gone."""
+        draft = self.path / f".{uuid.uuid4().hex}"
+        try:
+            yield draft if self._written(draft, content) else None
+        except OSError as error:
+            raise self._refusal(error) from error
+        finally:
+            with suppress(OSError):
+                draft.unlink()
+
+    def _written(self, draft: Path, content: bytes) -> bool:
+        try:
+            draft.write_bytes(content)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _refusal(self, error: OSError) -> EngineError:
+        return EngineError(f"cannot write the query's log {self.path}: {error.strerror}; free some space, or ask .exact()")
 
 
 def _packed(head: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> bytes:

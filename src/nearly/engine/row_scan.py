@@ -68,14 +68,11 @@ class _Scan:
     def _stream(self, run: _Run) -> None:
         engine = native()
         engine.configure(self._settings)
-        cursor = engine.connection.cursor()
-        try:
+        with engine.cursor() as cursor:
             row = run.first_row
             for batch in cursor.sql(run.sql).to_arrow_reader(BATCH_ROWS):
                 self._task.take(run.file, row, batch)
                 row += batch.num_rows
-        finally:
-            cursor.close()
 
 
 def _row(trouble: str | None, payload: bytes) -> pa.RecordBatch:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import duckdb
 
 from nearly.engine.worker import Native
+from nearly.errors import EngineError
 from nearly.rewrite.cut import UNIT
 
 REMEMBERED = 1_000
@@ -82,7 +83,10 @@ class Samples:
         self._loader.submit(lambda: None).result()
 
     def close(self) -> None:
-        self._loader.shutdown(cancel_futures=True)
+        """Stop loading, and let go of the engine with all it runs."""
+        self._loader.shutdown(wait=False, cancel_futures=True)
+        self.engine.close()
+        self._loader.shutdown()
 
     def _has(self, piece: FirstPiece) -> bool:
         kept = self._kept.get(piece.rows)
@@ -94,7 +98,7 @@ class Samples:
         time.sleep(PAUSE_SECONDS)
         while busy() and time.monotonic() - waiting < LONGEST_WAIT:
             time.sleep(PAUSE_SECONDS)
-        with suppress(duckdb.Error):
+        with suppress(duckdb.Error, EngineError):  # or the session is closed
             self.engine.load(statics)
             for piece in pieces:
                 if self._has(piece):

@@ -15,9 +15,10 @@ from nearly.engine.catalog import Catalog, check_name
 from nearly.engine.cluster import GetSpark
 from nearly.engine.layouts import BASE, Origin, Table, resolve
 from nearly.engine.listing import find_files, glob, local_path
+from nearly.engine.reading import spark_path
 from nearly.engine.registration import register_parquet, version_of
 from nearly.engine.staging import Arrangement, Staged, commit, new_directory, stage
-from nearly.engine.writing import Destination, Progress, Workbench, refuse_unwritable, spark_path, write_plain
+from nearly.engine.writing import Destination, Progress, Workbench, refuse_unwritable, write_plain
 from nearly.errors import EngineError, SchemaError, UnknownName
 
 AnySource: TypeAlias = str | os.PathLike[str] | DataFrame
@@ -33,16 +34,17 @@ def register_source(
     key: Sequence[str] = (),
     clustered_by: Sequence[str] | None = None,
     progress: Progress | None = None,
+    hashed: bool = False,
 ) -> Table:
     """Register a DataFrame, a table of Spark's catalog, or a path to Parquet, CSV (with a header) or JSON files.
 
-    Local Parquet files are used in place, without Spark; all else is written to the catalog by it. An existing path wins over a
-    table of that name.
+    Local Parquet files are used in place, without Spark, and `hashed` if so asked; all else is written to the catalog by it, and
+    hashed always. An existing path wins over a table of that name.
     """
     check_name(name)
     origin = Origin("dataframe") if isinstance(source, DataFrame) else origin_of(spark, source)
     if origin.in_place:
-        return register_parquet(catalog, name, origin.locations, key, clustered_by)
+        return register_parquet(catalog, name, origin.locations, key, clustered_by, hashed=hashed)
     if clustered_by:
         raise SchemaError("clustered_by is about files used in place; this source is copied, use prepare(by=...)")
     session = spark()

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.functions import arrow_udf
 
 from nearly.engine.function_adapters import TableAdapter, Travelling
-from nearly.plan.parse import to_text
+from nearly.plan.parse import check_query, to_text
 from nearly.plan.types import DataType
 from nearly.plan.user_functions import Mapped
 
@@ -28,7 +28,7 @@ def register_scalar(spark: Any, name: str, function: Travelling, returns: DataTy
 
 def show_mapped(spark: Any, mapped: Mapped, function: Travelling) -> None:
     """Make a mapped relation a view of a session; the views and tables that its query reads must be there."""
-    rows = spark.sql(to_text(mapped.query))
+    rows = spark.sql(check_query(to_text(mapped.query)).text)
     if mapped.keys is not None:
         rows = rows.coalesce(1)
     gives = ", ".join(f"`{name.replace('`', '``')}` {type_.name}" for name, type_ in mapped.outputs)

@@ -17,7 +17,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from nearly.engine.java import ensure_java
-from nearly.errors import EngineError, SchemaError
+from nearly.errors import CLOSED, EngineError, SchemaError
 
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 """For a Spark on this machine: reachable from nowhere else."""
@@ -46,12 +46,13 @@ class SparkProcess:
         self._log = log
         self._session: Future[SparkSession] = Future()
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Have it started, in a thread of its own."""
-        with self._lock:
+        """Have it started, in a thread of its own; nobody would stop it who has released it."""
+        with _lock:
             if self._thread is None:
+                if not self.users:
+                    raise EngineError(CLOSED)
                 self._thread = threading.Thread(target=self._start, name="nearly-spark", daemon=True)
                 self._thread.start()
 

@@ -7,10 +7,13 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import duckdb
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from sqlglot import exp
 
@@ -20,7 +23,7 @@ from nearly.engine.result_log import Batch, ResultLog
 from nearly.engine.samples import FirstPiece
 from nearly.engine.stream_task import Exact, Foresight, Pace, StreamFragment, StreamTask, failures, read_ahead, read_units
 from nearly.engine.units import Units, columns_read
-from nearly.engine.worker import PAYLOAD_SCHEMA
+from nearly.engine.worker import ERROR, PAYLOAD_SCHEMA
 from nearly.errors import EngineError
 from nearly.plan.expressions import columns_of
 from nearly.plan.nodes import Aggregate, Input, Join, Output, Plan, Scan
@@ -65,6 +68,9 @@ class StreamJob:
         self._started = 0.0
         self._go = threading.Event()
         self._kept = False
+        self._lock = threading.Lock()
+        self._halt = threading.Event()
+        self._closed = False
 
     def _exact(self, pace: Pace, plan: Plan, question: str) -> Exact | None:
         """The query as a whole, when a task is to run it right after the first batch; several sites share the work by units."""
@@ -72,19 +78,24 @@ class StreamJob:
         return Exact(*self.kernel.whole(plan)) if self.sites.executors == 1 and pace.hurries(expected) else None
 
     def start(self, foresee: Foresight | None = None) -> None:
-        """Submit the job; it runs until all units are read or it is stopped."""
-        self.log.allow()
-        self._trouble = None
-        self._started = time.monotonic()
-        self._threads = [threading.Thread(target=self._run, name=self._tag, daemon=True)]
-        if self._driver_first and self.log.end(0) == 0:
-            self._threads.append(threading.Thread(target=self._read_ahead, args=(foresee,), name=f"{self._tag}-ahead", daemon=True))
-        else:
-            self.go_on()
-        for thread in self._threads:
-            thread.start()
-        with _running_lock:
-            _running.add(self)
+        """Submit the job; it runs until all units are read or it is stopped. One that is closed is not started again."""
+        with self._lock:
+            if self._closed:
+                return
+            self.log.allow()
+            self._halt.clear()
+            self._trouble = None
+            self._started = time.monotonic()
+            threads = [threading.Thread(target=self._run, name=self._tag, daemon=True)]
+            if self._driver_first and self.log.end(0) == 0:
+                threads.append(threading.Thread(target=self._read_ahead, args=(foresee,), name=f"{self._tag}-ahead", daemon=True))
+            else:
+                self.go_on()
+            with _running_lock:
+                _running.add(self)
+            for thread in threads:
+                thread.start()
+            self._threads = threads
 
     def go_on(self) -> None:
         """The first answer is there, or there will be none from the driver alone."""
@@ -98,8 +109,22 @@ class StreamJob:
 
     def stop(self) -> None:
         """Have the job end now; what is read stays."""
-        self.log.ask_to_stop()
+        self._halt.set()
         self.go_on()
+        try:
+            self.log.ask_to_stop()
+        except EngineError:  # the disk is full: Spark is told itself
+            if not self.kernel.alone:
+                self.kernel.cluster.spark.interruptTag(self._tag)
+        self._end()
+
+    def close(self) -> None:
+        """Have the job end now, for good, and forget what it read."""
+        with self._lock:
+            self._closed = True
+        self._halt.set()
+        self.go_on()
+        self.log.remove()
         self._end()
 
     def batches(self) -> Iterator[Batch]:
@@ -133,16 +158,19 @@ class StreamJob:
         """With more queries than task slots, a job that had its turn goes to the end of Spark's queue."""
         slots = self.sites.executors * self.sites.cores
         if len(_running) > slots and time.monotonic() - self._started > TURN_SECONDS:
-            self.log.ask_to_yield()
+            with suppress(EngineError):  # then it goes on
+                self.log.ask_to_yield()
 
     def _read_ahead(self, foresee: Foresight | None) -> None:
         try:
             with self.kernel.samples.holding(self._first) as kept:
-                for _ in read_ahead(self.fragments[0], self.kernel.local, foresee, kept):
+                for _ in read_ahead(self.fragments[0], self.kernel.local, foresee, kept, self._halt):
                     self._go.wait(FIRST_SECONDS)
         except Exception as trouble:  # noqa: BLE001  raised where the batches are waited for
-            self._trouble = failure(f"{type(trouble).__name__}: {trouble}") if isinstance(trouble, duckdb.Error) else trouble
-            self.log.ask_to_stop()
+            self._trouble = _explained(trouble)
+            self._halt.set()
+            with suppress(EngineError):  # a task that cannot be told meets the same trouble
+                self.log.ask_to_stop()
             self.go_on()
 
     @property
@@ -165,40 +193,47 @@ class StreamJob:
     def _run(self) -> None:
         """Start the Spark job and wait for its end; as long as there is no Spark, do the task's work here."""
         self._go.wait(FIRST_SECONDS)
-        if self.log.stopped:
+        if self._halt.is_set() or self.log.stopped:
             return
-        if self.kernel.alone:
-            self._run_here()
-            return
-        spark = self.kernel.cluster.spark
-        width = self.sites.executors
         try:
-            spark.addTag(self._tag)
-            frame = spark.range(0, width, 1, width).mapInArrow(StreamTask(self.fragments), PAYLOAD_SCHEMA)
-            found = failures(frame.toArrow())
-            if found:
-                self._trouble = failure(found[0])
-        except PySparkException as trouble:
-            self._trouble = EngineError(f"the Spark job failed: {trouble}")
-        finally:
-            spark.removeTag(self._tag)
+            if self.kernel.alone:
+                read_units(self.fragments[0], 0, self.kernel.local, self._halt)
+            else:
+                self._run_job(self.kernel.cluster.spark)
+        except Exception as trouble:  # noqa: BLE001  raised where the batches are waited for
+            self._trouble = self._trouble or _explained(trouble)
 
-    def _run_here(self) -> None:
+    def _run_job(self, spark: Any) -> None:
+        width = self.sites.executors
+        spark.addTag(self._tag)
         try:
-            while not (read_units(self.fragments[0], 0, self.kernel.local) or self.log.stopped or self.log.yielding):
-                pass  # the interrupt was meant for another query of the driver
-        except duckdb.Error as trouble:
-            self._trouble = failure(f"{type(trouble).__name__}: {trouble}")
+            frame = spark.range(0, width, 1, width).mapInArrow(StreamTask(self.fragments), PAYLOAD_SCHEMA)
+            for kind, text in failures(frame.toArrow()):
+                raise failure(text) if kind == ERROR else EngineError(text)
+        finally:
+            with suppress(PySparkException, Py4JError, OSError):  # Spark may be gone
+                spark.removeTag(self._tag)
 
     def _explain_the_end(self) -> None:
-        """A job that ended before its units did failed, unless it was stopped."""
+        """A job that ended before its units did failed, unless it was stopped here."""
+        if self._halt.is_set() and self._trouble is None:
+            return
         if self._trouble is not None:
             raise self._trouble
-        if not self.complete and not self.log.stopped and not self._arrived_all():
+        if not self.log.exists:
+            raise EngineError(f"the query's log {self.log.path} was removed while it ran; run the query again")
+        if not self.complete and not self._arrived_all():
             raise EngineError("the Spark job ended before all units were read; run the query again")
 
     def _arrived_all(self) -> bool:
         return all(self.log.end(site, at) > at or at >= self.fragments[site].units for site, at in enumerate(self._positions))
+
+
+def _explained(trouble: Exception) -> Exception:
+    """What to raise for an error of a thread that reads."""
+    if isinstance(trouble, duckdb.Error):
+        return failure(f"{type(trouble).__name__}: {trouble}")
+    return EngineError(f"the Spark job failed: {trouble}") if isinstance(trouble, PySparkException | Py4JError) else trouble
 
 
 class _Compiler:

@@ -10,17 +10,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import duckdb
 import pyarrow as pa
 
 from nearly.engine.result_log import DRIVER, TASK, Batch, ResultLog
+from nearly.engine.running import Running
 from nearly.engine.worker import ERROR, Native, Settings, native, payload_row
+from nearly.errors import EngineError
 
 WATCH_SECONDS = 0.1
 WAIT_SECONDS = 0.005
@@ -35,6 +36,8 @@ ANSWER = "answer"
 
 STOPPED = "stopped"
 DONE = "done"
+FAULT = "fault"
+"""The source of a row whose payload says why the task cannot go on, which no other engine could either."""
 
 Views = tuple[tuple[str, str], ...]
 """Names and the queries they stand for."""
@@ -162,6 +165,8 @@ class StreamTask:
             ended = read_units(self.fragments[site], site, native())
         except duckdb.Error as trouble:
             return payload_row(ERROR, site, f"{type(trouble).__name__}: {trouble}".encode())
+        except EngineError as trouble:
+            return payload_row(FAULT, site, str(trouble).encode())
         return payload_row(DONE if ended else STOPPED, site, b"")
 
 
@@ -169,24 +174,27 @@ Foresight = Callable[[dict[str, pa.Table], int], None]
 """Called with the results of a batch's other stages, and its end, before the rows that wait are decided: may write newer ranges."""
 
 
-def read_units(fragment: StreamFragment, site: int, engine: Native) -> bool:
-    """In a task, or in the driver while there is no Spark yet: read units from where the log ends; whether all are read."""
+def read_units(fragment: StreamFragment, site: int, engine: Native, halt: threading.Event | None = None) -> bool:
+    """In a task, or in the driver while there is no Spark yet: read units from where the log ends; whether all are read.
+
+    It ends early when the log, or in the driver `halt`, says so.
+    """
     log = ResultLog(Path(fragment.directory))
     engine.configure(fragment.settings)
     past: list[Measured] = []
-    with _interrupted_by(log, engine):
+    with _Stopping(log, halt) as stopping:
         log.say_ready()
-        while not log.claim(site, log.end(site), TASK) and not log.stopped:
+        while not log.claim(site, log.end(site), TASK) and not stopping.asked:
             time.sleep(WAIT_SECONDS)  # the driver is still at it
         start = log.end(site)
-        while start < fragment.units and not (log.stopped or log.yielding):
+        while start < fragment.units and not (stopping.asked or log.yielding):
             end = fragment.pace.end(start, fragment.rows, past)
             try:
                 if start and fragment.exact is not None:
-                    batch = _read_all(fragment, fragment.exact, site, start, engine)
+                    batch = _read_all(_Reading(fragment, start, end, engine, stopping.running), fragment.exact, site)
                 else:
-                    with engine.loaded(fragment.statics):
-                        batch = _read(_Reading(fragment, start, end, engine), site)
+                    with engine.loaded(fragment.statics, stopping.running):
+                        batch = _read(_Reading(fragment, start, end, engine, stopping.running), site)
             except duckdb.InterruptException:
                 return False
             log.write(batch)
@@ -195,7 +203,9 @@ def read_units(fragment: StreamFragment, site: int, engine: Native) -> bool:
     return start >= fragment.units
 
 
-def read_ahead(fragment: StreamFragment, engine: Native, foresee: Foresight | None, kept: dict[str, str]) -> Iterator[int]:
+def read_ahead(
+    fragment: StreamFragment, engine: Native, foresee: Foresight | None, kept: dict[str, str], halt: threading.Event | None = None
+) -> Iterator[int]:
     """In the driver: read small batches until the task takes over; yields where each ends.
 
     Static inputs are not loaded for that: a first batch reads those that are not in memory in passing, and further ones are left to
@@ -206,18 +216,20 @@ def read_ahead(fragment: StreamFragment, engine: Native, foresee: Foresight | No
     pace = replace(fragment.pace, cadence=AHEAD_SECONDS)
     past: list[Measured] = []
     start = 0
-    with _interrupted_by(log, engine), engine.holding(name for name, _ in fragment.statics) as held:
+    with _Stopping(log, halt) as stopping, engine.holding(name for name, _ in fragment.statics) as held:
         views = tuple((name, body) for name, body in fragment.statics if name not in held)
-        while start < fragment.units and not (log.stopped or log.ready) and log.claim(0, start, DRIVER):
+        while start < fragment.units and not (stopping.asked or log.ready) and log.claim(0, start, DRIVER):
             end = pace.end(start, fragment.rows, past)
-            with suppress(duckdb.InterruptException):  # when the log is not stopped, it was meant for another query of the driver
-                reading = _Reading(fragment, start, end, engine, views, {} if start else kept)
+            reading = _Reading(fragment, start, end, engine, stopping.running, views, {} if start else kept)
+            try:
                 batch = _read(reading, 0, None if start else foresee)
-                log.write(batch)
-                past.append(Measured(sum(fragment.rows[start:end]), batch.seconds))
-                start = end
-                yield end
-            if start and (views or fragment.exact is not None):
+            except duckdb.InterruptException:
+                return
+            log.write(batch)
+            past.append(Measured(sum(fragment.rows[start:end]), batch.seconds))
+            start = end
+            yield end
+            if views or fragment.exact is not None:
                 return
 
 
@@ -229,6 +241,7 @@ class _Reading:
     start: int
     end: int
     engine: Native
+    running: Running
     views: Views = ()
     kept: dict[str, str] = field(default_factory=dict)
 
@@ -239,7 +252,7 @@ class _Reading:
         pieces = [self._pieces(first, min(first + self._step, self.end)) for first in range(self.start, self.end, self._step)]
         queries = [_over(sql, piece) for _, sql in stages for piece in pieces]
         with ThreadPoolExecutor(self.fragment.settings.threads) as pool:
-            found = list(pool.map(lambda query: self.engine.run(query, self.views, inputs), queries))
+            found = list(pool.map(lambda query: self.engine.run(query, self.views, inputs, self.running), queries))
         width = len(pieces)
         return {name: pa.concat_tables(found[at * width : (at + 1) * width]) for at, (name, _) in enumerate(stages)}
 
@@ -258,7 +271,7 @@ def _read(reading: _Reading, site: int, foresee: Foresight | None = None) -> Bat
     fragment = reading.fragment
     tables = reading.stages(fragment.stages, {})
     if reading.start == 0 and fragment.once:
-        tables |= {name: reading.engine.run(sql, (), {}) for name, sql in fragment.once}
+        tables |= {name: reading.engine.run(sql, (), {}, reading.running) for name, sql in fragment.once}
     if foresee is not None:
         foresee(tables, reading.end)
     version, ranges = ResultLog(Path(fragment.directory)).read_ranges()
@@ -266,11 +279,11 @@ def _read(reading: _Reading, site: int, foresee: Foresight | None = None) -> Bat
     return replace(Batch(site, reading.start, reading.end, 0.0, version, tables), seconds=time.perf_counter() - began)
 
 
-def _read_all(fragment: StreamFragment, exact: Exact, site: int, start: int, engine: Native) -> Batch:
+def _read_all(reading: _Reading, exact: Exact, site: int) -> Batch:
     began = time.perf_counter()
-    with engine.loaded(exact.statics):
-        answer = engine.run(exact.sql, (), {})
-    return Batch(site, start, fragment.units, time.perf_counter() - began, 0, {ANSWER: answer}, exact=True)
+    with reading.engine.loaded(exact.statics, reading.running):
+        answer = reading.engine.run(exact.sql, (), {}, reading.running)
+    return Batch(site, reading.start, reading.fragment.units, time.perf_counter() - began, 0, {ANSWER: answer}, exact=True)
 
 
 def _over(sql: str, pieces: dict[str, str]) -> str:
@@ -280,26 +293,35 @@ def _over(sql: str, pieces: dict[str, str]) -> str:
     return sql
 
 
-@contextmanager
-def _interrupted_by(log: ResultLog, engine: Native) -> Iterator[None]:
-    """While this is open, the driver's wish to stop interrupts the running query, too."""
-    over = threading.Event()
+class _Stopping:
+    """While this is open, the driver's wish to stop interrupts what this query runs, too."""
 
-    def watch() -> None:
-        while not over.wait(WATCH_SECONDS):
-            if log.stopped:
-                engine.interrupt()
+    def __init__(self, log: ResultLog, halt: threading.Event | None) -> None:
+        self.running = Running()
+        self._log = log
+        self._halt = halt or threading.Event()
+        self._over = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="nearly-stop", daemon=True)
 
-    watcher = threading.Thread(target=watch, name="nearly-stop", daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
+    @property
+    def asked(self) -> bool:
+        return self._halt.is_set() or self._log.stopped
+
+    def __enter__(self) -> Self:
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._watcher.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(WATCH_SECONDS):
+            if self.asked:
+                self.running.interrupt()
 
 
-def failures(rows: Any) -> list[str]:
-    """The errors that a job's tasks gave back."""
+def failures(rows: Any) -> list[tuple[str, str]]:
+    """The errors that a job's tasks gave back: of which kind, and what they say."""
     sources, payloads = rows["source"].to_pylist(), rows["payload"].to_pylist()
-    return [payload.decode() for source, payload in zip(sources, payloads, strict=True) if source == ERROR]
+    return [(source, payload.decode()) for source, payload in zip(sources, payloads, strict=True) if source in (ERROR, FAULT)]

@@ -7,12 +7,13 @@ The connection lives as long as the Python worker, which Spark reuses from job t
 
 from __future__ import annotations
 
-import atexit
-import tempfile
+import os
 import threading
+import time
+import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -23,6 +24,9 @@ import pyarrow.compute as pc
 from duckdb.func import ARROW, SPECIAL
 
 from nearly.engine.function_adapters import Travelling
+from nearly.engine.running import Running
+from nearly.engine.spill import SpillDirectory
+from nearly.errors import CLOSED, EngineError
 
 PAYLOAD_SCHEMA = "source string, slot int, payload binary"
 ERROR = "error"
@@ -33,6 +37,9 @@ CHUNK_BYTES = 384 << 10
 
 MOST_STATIC_CELLS = 60_000_000
 """Values of static tables kept in a worker's memory, about half a gigabyte; what the current query needs stays in any case."""
+
+CLOSING_SECONDS = 30.0
+"""An engine that is closed waits so long for its queries to notice; a Python function cannot be interrupted."""
 
 SLOT = "_slot"
 """The last column of a result that is split by a hash: the slot of each row."""
@@ -73,49 +80,94 @@ class Fragment:
 
 
 class Native:
-    """The long-lived engine of a Python worker."""
+    """A long-lived engine: that of a Python worker, of the driver, or of a progressive query's state.
 
-    def __init__(self) -> None:
-        self.connection = duckdb.connect()
-        self.connection.execute(f"SET temp_directory = '{tempfile.gettempdir()}/nearly-spill'")
-        self.connection.execute("SET parquet_metadata_cache = true")
-        self.connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")  # groups nearly every row before a join
+    Any number of threads may use it at once. The connection itself is for one of them at a time, and refuses others; so it only
+    makes cursors and takes settings, under a lock, and queries run on cursors. `live` tells which functions are still needed by
+    queries that may come; an engine that serves one query at a time needs only those of its settings.
+    """
+
+    def __init__(self, live: Callable[[], Container[str]] = tuple) -> None:
+        self._spill = SpillDirectory()
+        self._connection = duckdb.connect()
+        self._connection.execute(f"SET temp_directory = {_literal(str(self._spill.path))}")
+        self._connection.execute("SET parquet_metadata_cache = true")
+        self._connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")  # groups nearly every row before a join
+        self._using = threading.RLock()
         self._settings: Settings | None = None
+        self._live = live
         self._statics: dict[str, int] = {}
         self._held: Counter[str] = Counter()
-        self._running: set[duckdb.DuckDBPyConnection] = set()
+        self._running = Running()
         self._appended: set[str] = set()
         self._functions: set[str] = set()
         self._loading = threading.Lock()
         self._changing = threading.Lock()
+        self._closed = False
+        self._release = weakref.finalize(self, _release, self._connection, self._spill, os.getpid())
 
     def configure(self, settings: Settings) -> None:
-        if settings == self._settings:
-            return
-        with self._loading:
+        with self._using:
+            if settings == self._settings:
+                return
+            self._refuse_closed()
             self._learn(settings.functions)
-        self.connection.execute(f"SET threads = {settings.threads}")
-        self.connection.execute(f"SET memory_limit = '{settings.memory_mb}MB'")
-        self.connection.execute(f"SET TimeZone = '{settings.time_zone}'")
-        self._settings = settings
+            self._connection.execute(f"SET threads = {settings.threads}")
+            self._connection.execute(f"SET memory_limit = '{settings.memory_mb}MB'")
+            self._connection.execute(f"SET GLOBAL TimeZone = {_literal(settings.time_zone)}")  # cursors know only the global one
+            self._settings = settings
 
     def _learn(self, functions: Iterable[Travelling]) -> None:
-        """Have these Python functions in SQL; they get Arrow arrays, nulls included."""
-        for each in functions:
-            if each.symbol in self._functions:
-                continue
-            function = _varied(each)
-            self.connection.create_function(each.symbol, function, None, each.returns, type=ARROW, null_handling=SPECIAL)
-            if not self._functions:
-                atexit.register(self.connection.close)
-            self._functions.add(each.symbol)
+        """Have these Python functions in SQL; they get Arrow arrays, nulls included. Those that no query needs are let go."""
+        wanted = {each.symbol: each for each in functions}
+        if not self._running:  # a query that runs may be inside one
+            live = self._live()
+            for symbol in [each for each in self._functions if each not in wanted and each not in live]:
+                self._connection.remove_function(symbol)
+                self._functions.discard(symbol)
+        for symbol, each in wanted.items():
+            if symbol not in self._functions:
+                self._connection.create_function(symbol, _varied(each), None, each.returns, type=ARROW, null_handling=SPECIAL)
+                self._functions.add(symbol)
 
-    def load(self, statics: Iterable[tuple[str, str]]) -> None:
+    @contextmanager
+    def cursor(self, running: Running | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor, for one statement after the other; closing the engine, or interrupting `running`, interrupts it."""
+        with self._using:
+            self._refuse_closed()
+            cursor = self._connection.cursor()
+            mine = ExitStack()
+            mine.enter_context(self._running.holding(cursor))
+        try:
+            with mine, running.holding(cursor) if running is not None else nullcontext():
+                yield cursor
+        except duckdb.InterruptException:
+            self._refuse_closed()
+            raise
+        finally:
+            cursor.close()
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise EngineError(CLOSED)
+
+    def close(self) -> None:
+        """Break off what runs, and free memory and disk. Closing twice is harmless."""
+        with self._using:
+            self._closed = True
+        until = time.monotonic() + CLOSING_SECONDS
+        while self._running and time.monotonic() < until:
+            self._running.interrupt()
+            time.sleep(0.01)
+        if not self._running:  # under a query that does not end, it stays until the process ends
+            self._release()
+
+    def load(self, statics: Iterable[tuple[str, str]], running: Running | None = None) -> None:
         """Have these tables in memory; the least recently used other ones make room, unless they are held."""
         wanted = dict(statics)
         with self._loading:
             for name, body in wanted.items():
-                cells = self._statics.get(name) or self._create(name, body)
+                cells = self._statics.get(name) or self._create(name, body, running)
                 with self._changing:
                     self._statics.pop(name, None)
                     self._statics[name] = cells
@@ -123,13 +175,13 @@ class Native:
                 self._make_room(wanted)
 
     @contextmanager
-    def loaded(self, statics: Iterable[tuple[str, str]]) -> Iterator[None]:
+    def loaded(self, statics: Iterable[tuple[str, str]], running: Running | None = None) -> Iterator[None]:
         """Have these tables in memory as long as this is open, whatever other queries load."""
         wanted = dict(statics)
         with self._changing:
             self._held.update(wanted.keys())
         try:
-            self.load(wanted.items())
+            self.load(wanted.items(), running)
             yield
         finally:
             with self._changing:
@@ -162,35 +214,32 @@ class Native:
                 self._drop(name)
 
     def _drop(self, name: str) -> None:
-        self.connection.execute(f'DROP TABLE "{name}"')
+        with self.cursor() as cursor:
+            cursor.execute(f'DROP TABLE "{name}"')
         del self._statics[name]
 
     def has(self, name: str) -> bool:
         """Whether a table is in memory now."""
         return name in self._statics
 
-    def _create(self, name: str, body: str) -> int:
+    def _create(self, name: str, body: str, running: Running | None) -> int:
         """Make a table; the number of its values, at least 1."""
-        cursor = self.connection.cursor()
-        cursor.execute(f'CREATE OR REPLACE TABLE "{name}" AS {body}')
-        found = cursor.execute(f'SELECT count(*) FROM "{name}"').fetchone()
-        columns = cursor.execute(f'DESCRIBE "{name}"').fetchall()
-        cursor.close()
+        with self.cursor(running) as cursor:
+            cursor.execute(f'CREATE OR REPLACE TABLE "{name}" AS {body}')
+            found = cursor.execute(f'SELECT count(*) FROM "{name}"').fetchone()
+            columns = cursor.execute(f'DESCRIBE "{name}"').fetchall()
         return max(1, (int(found[0]) if found else 0) * len(columns))
 
-    def run(self, sql: str, views: Iterable[tuple[str, str]], inputs: dict[str, pa.Table]) -> pa.Table:
-        """The result of a query over views and Arrow inputs that exist only while it runs."""
-        cursor = self.connection.cursor()
-        self._running.add(cursor)
-        try:
+    def run(
+        self, sql: str, views: Iterable[tuple[str, str]], inputs: dict[str, pa.Table], running: Running | None = None
+    ) -> pa.Table:
+        """The result of a query over views and Arrow inputs that exist only while it runs; `running` may interrupt it."""
+        with self.cursor(running) as cursor:
             for name, body in views:
                 cursor.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {body}')
             for name, table in inputs.items():
                 cursor.register(name, table)
             return cursor.sql(sql).to_arrow_table()
-        finally:
-            self._running.discard(cursor)
-            cursor.close()
 
     def run_fragment(self, fragment: Fragment, slot: int, inputs: dict[str, pa.Table]) -> pa.Table:
         """The result of a fragment over a slot's share of the data."""
@@ -203,30 +252,34 @@ class Native:
         if name not in self._appended:
             self.replace(name, table)
             return
-        cursor = self.connection.cursor()
-        cursor.register("appended_rows", table)
-        cursor.execute(f'INSERT INTO "{name}" SELECT * FROM appended_rows')
-        cursor.close()
+        with self.cursor() as cursor:
+            cursor.register("appended_rows", table)
+            cursor.execute(f'INSERT INTO "{name}" SELECT * FROM appended_rows')
 
     def replace(self, name: str, table: pa.Table) -> None:
         """Have exactly these rows in a table."""
-        cursor = self.connection.cursor()
-        cursor.register("replacing_rows", table)
-        cursor.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM replacing_rows')
-        cursor.close()
+        with self.cursor() as cursor:
+            cursor.register("replacing_rows", table)
+            cursor.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM replacing_rows')
         self._appended.add(name)
 
     def forget(self) -> None:
         """Drop the tables that rows were appended to."""
-        for name in self._appended:
-            self.connection.execute(f'DROP TABLE "{name}"')
+        with self.cursor() as cursor:
+            for name in self._appended:
+                cursor.execute(f'DROP TABLE "{name}"')
         self._appended.clear()
 
-    def interrupt(self) -> None:
-        """Stop what runs; it ends with an InterruptException."""
-        self.connection.interrupt()
-        for cursor in tuple(self._running):
-            cursor.interrupt()
+
+def _release(connection: duckdb.DuckDBPyConnection, spill: SpillDirectory, process: int) -> None:
+    """At the end of the engine or of its process; in a forked child the engine's threads are missing, and all is the parent's."""
+    if process == os.getpid():
+        connection.close()
+        spill.remove()
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _varied(function: Travelling) -> Any:
@@ -250,7 +303,7 @@ def native() -> Native:
 
 def warm() -> None:
     """Load everything a first query would otherwise wait for."""
-    native().connection.sql("SELECT 1::DECIMAL(10, 2) AS x").to_arrow_table()
+    native().run("SELECT 1::DECIMAL(10, 2) AS x", (), {})
 
 
 class StageTask:

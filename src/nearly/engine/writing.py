@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -17,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.catalog import Catalog
 from nearly.engine.footers import TableColumn
+from nearly.engine.reading import quoted
 from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan import types
 
@@ -44,16 +44,6 @@ class Destination:
     directory: Path
     row_group: int = UNCOUNTED_ROW_GROUP
     expected_bytes: int = 0
-
-
-def quoted(name: str) -> str:
-    """A column name as Spark SQL reads it literally."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def spark_path(path: str | Path) -> str:
-    """A local path as Spark reads it literally, whatever its default file system is."""
-    return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", str(path))
 
 
 def refuse_unwritable(rows: DataFrame, what: str) -> None:

@@ -39,19 +39,24 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """The estimated number of keys, those seen, the number of groups, and the model of unseen keys (None: there are none)."""
+    """The estimated number of keys, those seen, the number of groups, and the model of unseen keys (None: no key was seen once).
+
+    `share` is that of the rows read.
+    """
 
     estimate: float
     seen: float
     groups: int
     model: Unseen | None
     errors: Errors
+    share: float
 
     def interval(self, confidence: float, *, look: int | None = None) -> Interval:
         """Whole numbers around the estimate, never fewer keys than were seen; with `look` as `intervals.anytime`."""
         failure = failure_at(confidence, look)
+        hidden = unseen_at_most(self.share, failure)
         if self.model is None:
-            low, high, error = self.seen, self.seen, 0.0
+            low, high, error = self.seen, self.seen + hidden, 0.0
         elif self.groups < FEWEST_UNITS:
             low, high, error = np.nan, np.nan, np.nan
         else:
@@ -59,10 +64,21 @@ class Distinct:
             rest = quantile**2 * errors.variance
             ends = (self.model.end(quantile * errors.design_effect**0.5, sign) - self.model.estimate for sign in (-1, 1))
             below, above = (float(np.sqrt(distance**2 + rest)) for distance in ends)
-            low, high = np.floor(max(self.estimate - below, self.seen)), np.ceil(self.estimate + above)
+            low, high = np.floor(max(self.estimate - below, self.seen)), np.ceil(max(self.estimate + above, self.seen + hidden))
             sampled, assumed = self.model.variances()
             error = float(np.sqrt(errors.design_effect * sampled + assumed + errors.variance))
         return Interval(np.array([low]), np.array([high]), np.array([error]))
+
+
+def unseen_at_most(share_read: float, failure: float) -> float:
+    """How many keys of one row each may be unseen at most: r of them are all missed with probability (1 - share)^r.
+
+    That is less than `failure` for more. However common the keys are that were seen, such rare ones may be among the rest.
+
+    >>> unseen_at_most(0.1, 0.05), unseen_at_most(0.96, 0.05), unseen_at_most(1.0, 0.05)
+    (28.0, 0.0, 0.0)
+    """
+    return 0.0 if share_read >= 1 else float(np.floor(np.log(failure) / np.log1p(-share_read)))
 
 
 def distinct(incidence: ArrayLike, share_read: float, group_rows: ArrayLike | None = None) -> Distinct:
@@ -86,10 +102,10 @@ def distinct(incidence: ArrayLike, share_read: float, group_rows: ArrayLike | No
     counts = table.sum(axis=0) / np.arange(1, groups + 1)
     seen = float(np.round(counts.sum()))
     if counts[0] == 0 or share_read == 1:
-        return Distinct(seen, seen, groups, None, Errors(0.0, 1.0, 1.0))
+        return Distinct(seen, seen, groups, None, Errors(0.0, 1.0, 1.0), share_read)
     model = Unseen.of(counts, groups / share_read)
     errors = _errors(model, table, share_read, rows / rows.sum())
-    return Distinct(seen + model.estimate, seen, groups, model, errors)
+    return Distinct(seen + model.estimate, seen, groups, model, errors, share_read)
 
 
 def _errors(model: Unseen, table: Floats, share_read: float, weights: Floats) -> Errors:

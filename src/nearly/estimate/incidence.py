@@ -48,6 +48,16 @@ class Incidence:
     estimated: float
     factors: Floats = field(repr=False, compare=False)
 
+    @property
+    def unseen(self) -> float:
+        """How many keys are estimated to be still unseen."""
+        return float(self.estimated - self.seen)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no key was seen just once."""
+        return bool(np.isinf(self.alpha))
+
     def scale(self, k: ArrayLike) -> Floats:
         """By how much the rows and sums of a key seen in `k` groups grow until all is read.
 

@@ -50,6 +50,10 @@ LARGEST_TAMING = 0.75
 """Groups of several units have less of it, but no less than this share: units of one table tend to be heavy-tailed together."""
 
 
+_ROUNDING = 1e-12
+"""Deviations that differ by less than this part of the estimate are equal: rounding makes such differences."""
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """Bounds of each cell, NaN where none can be trusted, and its standard error (finite population correction included)."""
@@ -220,9 +224,27 @@ def _at_level(failure: float, cells: _Cells, seen_in: ArrayLike | None) -> Inter
 def _usable(cells: _Cells, seen_in: ArrayLike | None) -> NDArray[np.bool_]:
     """Which cells have enough behind them for an interval."""
     usable = cells.present().sum(axis=0) >= max(FEWEST_UNITS, (1 - LARGEST_MISSING) * cells.groups)
+    usable &= _vary(cells)
     if seen_in is not None:
         usable &= np.broadcast_to(np.asarray(seen_in), cells.theta.shape) >= FEWEST_SEEN
     return np.asarray(usable, dtype=bool)
+
+
+def _vary(cells: _Cells) -> NDArray[np.bool_]:
+    """Which cells differ between enough groups to say how much they do.
+
+    Where nearly all deviations are equal, as they are when the same value was met everywhere, the others may be rare rather than
+    absent, and a narrow interval would be a guess. What is certain to be constant has certain bounds.
+    """
+    if not cells.groups:
+        return np.zeros(cells.theta.shape, dtype=bool)
+    present = cells.present()
+    deviations = np.where(present, cells.deviations(), np.nan)
+    place = np.maximum(present.sum(axis=0) - 1, 0) // 2
+    middle = np.take_along_axis(np.sort(deviations, axis=0), place[None], axis=0)[0]
+    noise = np.maximum(1e-9 * np.fmax.reduce(np.abs(deviations), axis=0), _ROUNDING * np.abs(cells.theta))
+    differing = (np.abs(deviations - middle) > noise).sum(axis=0)
+    return np.asarray(differing >= min(FEWEST_SEEN, cells.groups) - 1, dtype=bool)
 
 
 def _moments(cells: _Cells) -> _Moments:

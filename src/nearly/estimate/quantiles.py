@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from nearly.estimate.intervals import Interval, at_look
+from nearly.estimate.evidence import Evidence, nothing
+from nearly.estimate.intervals import Interval
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -31,15 +32,6 @@ Integers = NDArray[np.int64]
 FEWEST = 0.5
 """An end beyond all but half a value is not bounded by what was read."""
 _HAIR = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """What was read: its share of all rows, the number of units, and the rows of each replicate group."""
-
-    share: float
-    units: int
-    group_rows: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +54,27 @@ class Values:
         """
         return float(np.interp(p * (len(self.ordered) - 1), np.arange(len(self.ordered)), self.ordered))
 
-    def interval(self, p: float, read: Sampled, confidence: float, *, look: int | None = None) -> Interval:
-        """The interval of the quantile; with `look` as `intervals.anytime`. An end that no value read can bound is NaN."""
+    def interval(self, p: float, read: Evidence) -> Interval:
+        """The interval of the quantile. An end that no value read can bound is NaN."""
         count = len(self.ordered)
         if not count:
-            return Interval(*(np.full(1, np.nan) for _ in range(3)))
-        reach = self._share_below(self.quantile(p), read, confidence, look)
+            return nothing()
+        reach = self._share_below(self.quantile(p), read)
         middle = logit(np.clip(p, 0.5 / count, 1 - 0.5 / count))
         first, last = (count * float(expit(each)) for each in (middle - reach.above, middle + reach.below))
         low = self.ordered[int(np.ceil(first - _HAIR)) - 1] if first > FEWEST else np.nan
         high = self.ordered[int(np.floor(last + _HAIR))] if last < count - FEWEST else np.nan
+        if low == high:
+            low, high = self._neighbours(low)
         return Interval(np.array([low]), np.array([high]), np.array([np.nan]))
 
-    def _share_below(self, value: float, read: Sampled, confidence: float, look: int | None) -> _Reach:
+    def _neighbours(self, value: float) -> tuple[float, float]:
+        """The nearest other values, or the value itself at an end: however common it is, a share of the rest may be enough."""
+        first, end = np.searchsorted(self.ordered, value), np.searchsorted(self.ordered, value, side="right")
+        below = self.ordered[first - 1] if first else value
+        return float(below), float(self.ordered[end] if end < len(self.ordered) else value)
+
+    def _share_below(self, value: float, read: Evidence) -> _Reach:
         """How far the logit of the share of all values below this one may be from that of the values read."""
         below = np.where(self.ordered < value, 1.0, np.where(self.ordered == value, 0.5, 0.0))
         groups = len(read.group_rows)
@@ -84,7 +84,7 @@ class Values:
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.where(counts < len(below), (below.sum() - sums) / (len(below) - counts), np.nan)
         copies = logit(np.clip(shares, edge, 1 - edge))[:, None]
-        found = at_look(look, theta, copies, read.share, confidence, units=read.units, group_rows=read.group_rows)
+        found = read.interval(theta, copies, np.count_nonzero(counts))
         return _Reach(float(theta[0] - found.low[0]), float(found.high[0] - theta[0]))
 
 

@@ -130,9 +130,13 @@ class ExpressionBinder:
         refuse_clauses_besides(node, "this", "to", "safe")
         target = type_of(node.args["to"])
         operand = self(node.this)
-        if target == DATE and isinstance(operand, Literal) and operand.type == STRING and _ISO_DATE.fullmatch(operand.value):
-            return functions.date(operand.value)
-        return functions.cast(operand, target, safe=isinstance(node, exp.TryCast))
+        safe = isinstance(node, exp.TryCast)
+        if target == DATE and isinstance(operand, Literal) and operand.type == STRING and _ISO_DATE.fullmatch(operand.value or ""):
+            try:
+                return functions.date(operand.value)
+            except SchemaError as wrong:
+                raise Unsupported(str(wrong)) from None  # DATE '...' is an error, CAST one only where there are rows
+        return functions.cast(operand, target, safe=safe)
 
     def is_(self, node: exp.Is) -> Expression:
         refuse_clauses_besides(node, "this", "expression")
@@ -192,7 +196,7 @@ class ExpressionBinder:
 
     def extract(self, node: exp.Extract) -> Expression:
         refuse_clauses_besides(node, "this", "expression")
-        return functions.call(_extracted(node.name or node.this.name), [self(node.expression)])
+        return functions.call("extract", [Literal(STRING, node.name or node.this.name), self(node.expression)])
 
     def trim(self, node: exp.Trim) -> Expression:
         refuse_clauses_besides(node, "this", "expression", "position")
@@ -224,6 +228,8 @@ class ExpressionBinder:
             return self.aggregate(node)
         if functions.is_window(name):
             raise SchemaError(f"{name}() needs an OVER clause")
+        if not functions.is_spelled(name):
+            raise Unsupported(f"function {name!r} is not in nearly's verified set")
         return functions.call(name, [self(each) for each in node.expressions])
 
     def aggregate(self, node: exp.Anonymous, where: exp.Expr | None = None, over_window: bool = False) -> AggregateCall:
@@ -232,6 +238,8 @@ class ExpressionBinder:
         if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
             refuse_clauses_besides(arguments[0], "expressions")
             arguments, distinct = arguments[0].expressions, True
+        if not arguments:
+            raise SchemaError(f"{node.this}() has no argument; write count(*) to count rows")
         if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
             arguments = []
         condition = None if where is None else self.boolean(where)
@@ -243,7 +251,10 @@ class ExpressionBinder:
 
     def filtered(self, node: exp.Filter, over_window: bool = False) -> Expression:
         refuse_clauses_besides(node, "this", "expression")
-        if not isinstance(node.this, exp.Anonymous) or not functions.is_aggregate(str(node.this.this).lower()):
+        called = str(node.this.this).lower() if isinstance(node.this, exp.Anonymous) else ""
+        if not isinstance(node.this, exp.Anonymous) or not functions.is_aggregate(called):
+            if not functions.is_function(called):
+                raise Unsupported(f"{called or node.this.key} with FILTER")
             raise SchemaError(f"FILTER needs an aggregate: {node.sql(dialect='spark')[:80]}")
         return self.aggregate(node.this, node.expression.this, over_window)
 
@@ -282,15 +293,6 @@ class ExpressionBinder:
 
 def type_of(node: exp.DataType) -> DataType:
     return from_name(node.sql(dialect="spark"))
-
-
-def _extracted(part: str) -> str:
-    names = {"dow": "dayofweek", "doy": "dayofyear", "week": "weekofyear", "y": "year", "years": "year", "months": "month"}
-    known = ("year", "quarter", "month", "day", "dayofweek", "dayofyear", "weekofyear", "hour", "minute")
-    name = names.get(part.lower(), part.lower())
-    if name not in known:
-        raise Unsupported(f"EXTRACT({part.upper()} FROM ...)")
-    return name
 
 
 def _fold(operator: str, parts: list[Expression]) -> Expression:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
 
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import TokenType
 
 from nearly.errors import ParseError
+from nearly.plan.parse import tokens_of
 
 _SECONDS = {"SECOND": 1.0, "SECONDS": 1.0, "S": 1.0, "MS": 0.001, "MILLISECONDS": 0.001, "MINUTE": 60.0, "MINUTES": 60.0}
+_QUOTED = (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,10 @@ class Goal:
     confidence: float | None = None
 
     @property
-    def given(self) -> bool:
-        return self.error is not None or self.seconds is not None
+    def possible(self) -> bool:
+        """Whether an error or time above zero is asked for, and a confidence below certainty."""
+        sizes = [each for each in (self.error, self.seconds) if each is not None]
+        return all(0 < size < math.inf for size in sizes) and (self.confidence is None or 0 < self.confidence < 1)
 
 
 def split_goal(text: str) -> tuple[str, Goal]:
@@ -34,23 +37,19 @@ def split_goal(text: str) -> tuple[str, Goal]:
     """
     if not isinstance(text, str):
         raise ParseError(f"a query is text, not {type(text).__name__}")
-    tokens = _tokens(text)
-    words = [token.text.upper() for token in tokens]
+    try:
+        tokens = tokens_of(text)
+    except ParseError:
+        return text, Goal()  # whoever reads the query says what is wrong with it
+    words = ["'" if token.token_type in _QUOTED else token.text.upper() for token in tokens]
     places = [place for place, word in enumerate(words) if word == "WITHIN" and words[place + 1 : place + 2] != ["GROUP"]]
     if not places or not _is_number(words[places[-1] + 1 : places[-1] + 2]):
         return text, Goal()
     place = places[-1]
     goal = _read(words[place + 1 :])
-    if goal is None:
+    if goal is None or not goal.possible:
         raise ParseError(f"{text[tokens[place].start :]!r} is no goal; write WITHIN 1% [CONFIDENCE 95%] or WITHIN 2 SECONDS")
     return text[: tokens[place].start].rstrip(), goal
-
-
-def _tokens(text: str) -> list[Any]:
-    try:
-        return list(Spark().tokenize(text))
-    except TokenError:
-        return []
 
 
 def _is_number(words: list[str]) -> bool:

@@ -1,20 +1,23 @@
 """SQL text to a syntax tree: one query of Spark's dialect, or a clear refusal.
 
 Functions stay as the user wrote them (`Anonymous` nodes): the function table of `plan.functions` gives them meaning, not
-the parser.
+the parser. Whoever needs the query as text gets the words that were parsed here (`plan.spelling`), not the user's characters.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sqlglot import exp, parse
+from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError as SyntaxTrouble
 from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from nearly.errors import ParseError, Unsupported
 from nearly.plan.depth import deep_recursion
+from nearly.plan.spelling import spelled
 
 MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 150
@@ -27,13 +30,20 @@ FORBIDDEN_FUNCTIONS = {
     "identifier": "it names tables and functions by text that is not checked; write the name itself",
 }
 
-PATH_FORMATS = frozenset({"parquet", "csv", "json", "orc", "avro", "text", "delta", "iceberg", "binaryfile", "jdbc", "hive"})
+PATH_FORMATS = frozenset({"parquet", "csv", "json", "orc", "avro", "text", "delta", "iceberg", "binaryfile", "jdbc", "hive", "xml"})
 
 _OWN_GRAMMAR = frozenset({
     "CAST", "TRY_CAST", "CEIL", "FLOOR", "EXTRACT", "OVERLAY", "POSITION", "SUBSTR", "SUBSTRING", "TRIM", "LISTAGG", "STRING_AGG",
-    "BROADCAST", "BROADCASTJOIN", "MAPJOIN", "MERGE", "MERGEJOIN", "SHUFFLEMERGE", "SHUFFLE_HASH", "SHUFFLE_REPLICATE_NL",
 })  # fmt: skip
-"""Functions and hints whose arguments are not a plain list of expressions in Spark's grammar."""
+"""Functions whose arguments are not a plain list of expressions in Spark's grammar."""
+
+_AFTER_COMMA = frozenset({
+    TokenType.COMMA, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.SEMICOLON, TokenType.FROM, TokenType.WHERE, TokenType.HAVING,
+    TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT,
+    TokenType.QUALIFY,
+})  # fmt: skip
+_STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
+"""What shows that a list lacks an element where it stands after a comma."""
 
 
 class _Text(Spark):
@@ -53,34 +63,86 @@ class _Text(Spark):
         STRICT_CAST = True
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A query that may be run: its tree, and the words it was read from as text. Law: the text gives the same again."""
+
+    tree: exp.Expr
+    text: str
+
+
 def parse_query(text: str) -> exp.Expr:
     """The syntax tree of exactly one query."""
+    return check_query(text).tree
+
+
+def check_query(text: str) -> Checked:
+    """Exactly one query, in the only spelling in which others may be given it."""
     if not isinstance(text, str):
         raise ParseError(f"a query is text, not {type(text).__name__}")
     if not text.strip():
         raise ParseError("the query is empty")
     if len(text) > MAX_CHARACTERS:
         raise ParseError(f"the query has {len(text):,} characters, at most {MAX_CHARACTERS:,} are accepted")
-    tree = _only_statement(text)
+    tokens = _words(text)
+    _refuse_words(tokens)
+    tree = _only_statement(text, tokens)
     _refuse_what_is_not_a_query(tree)
-    _drop_hints(tree)
-    return tree
+    return Checked(tree, spelled(text, tokens))
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The words of a text; comments are not among them."""
+    try:
+        return list(_Text().tokenize(text))
+    except TokenError:
+        raise ParseError("not a query that Spark SQL would accept: a quote or a comment is open at its end") from None
 
 
 def to_text(tree: exp.Expr) -> str:
     """The text of a tree. Law: `parse_query(to_text(t)) == t` for a tree that `parse_query` gave."""
     with deep_recursion():
-        return str(tree.sql(dialect=_Text))
+        return str(tree.sql(dialect=_Text, comments=False))
 
 
-def _only_statement(text: str) -> exp.Expr:
-    if _nesting(text) > MAX_DEPTH:
-        raise ParseError(f"the query nests more than {MAX_DEPTH} parentheses")
+def _words(text: str) -> list[Token]:
+    """The words of a query without hints, which advise Spark's planner and never change the rows, and without a last semicolon."""
+    tokens = [token for token in tokens_of(text) if token.token_type != TokenType.HINT]
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens:
+        raise ParseError("the query is empty")
+    return tokens
+
+
+def _refuse_words(tokens: list[Token]) -> None:
+    """What no query may contain, however a parser reads the words around it."""
+    depth = 0
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth > MAX_DEPTH:
+            raise ParseError(f"the query nests more than {MAX_DEPTH} parentheses")
+        opens = after is not None and after.token_type == TokenType.L_PAREN
+        if opens and token.text.lower() in FORBIDDEN_FUNCTIONS and token.token_type not in _STRINGS:
+            raise Unsupported(f"function {token.text!r} is refused: {FORBIDDEN_FUNCTIONS[token.text.lower()]}")
+        if (
+            token.token_type == TokenType.USING
+            and after is not None
+            and after.token_type in (TokenType.STRING, TokenType.RAW_STRING)
+        ):
+            raise Unsupported("TRANSFORM ... USING is refused: it runs a program on every executor")
+        if token.token_type == TokenType.COMMA and (after is None or after.token_type in _AFTER_COMMA):
+            raise ParseError(f"not a query that Spark SQL would accept: nothing stands after the comma at {_place(token)}")
+        if token.token_type == TokenType.L_PAREN and after is not None and after.token_type == TokenType.COMMA:
+            raise ParseError(f"not a query that Spark SQL would accept: nothing stands before the comma at {_place(after)}")
+
+
+def _only_statement(text: str, tokens: list[Token]) -> exp.Expr:
     try:
         with deep_recursion():
-            statements = [statement for statement in parse(text, read=_Text) if statement is not None]
-    except (SyntaxTrouble, TokenError) as trouble:
-        raise ParseError(f"not a query that Spark SQL would accept: {_first_line(trouble)}") from None
+            statements = [each for each in _Text().parser().parse(tokens, text) if each is not None]
+    except SyntaxTrouble as trouble:
+        raise ParseError(f"not a query that Spark SQL would accept: {_explained(trouble)}") from None
     except RecursionError:
         raise ParseError("the query is nested too deeply") from None
     statements = [statement for statement in statements if not isinstance(statement, exp.Semicolon)]
@@ -91,22 +153,21 @@ def _only_statement(text: str) -> exp.Expr:
     return statements[0]
 
 
-def _drop_hints(tree: exp.Expr) -> None:
-    """Hints advise Spark's planner and never change the rows; the tables they name are aliases of the query."""
-    for hint in list(tree.find_all(exp.Hint)):
-        hint.pop()
+def _place(token: Token) -> str:
+    return f"line {token.line}, column {token.col}"
 
 
-def _nesting(text: str) -> int:
-    depth = deepest = 0
-    for character in text:
-        depth += (character == "(") - (character == ")")
-        deepest = max(deepest, depth)
-    return deepest
-
-
-def _first_line(trouble: Exception) -> str:
-    return str(trouble).replace("\x1b[4m", "").replace("\x1b[0m", "").strip().splitlines()[0]
+def _explained(trouble: SyntaxTrouble) -> str:
+    """The parser's finding in plain words, and where it was made."""
+    if not trouble.errors:
+        return "its words make no sentence"
+    found = trouble.errors[0]
+    said = str(found.get("description") or "")
+    what = "something is missing" if said.startswith("Required keyword") else "this was not expected here"
+    if said.startswith("Expecting "):
+        what = f"expected {said.removeprefix('Expecting ')}"
+    near = str(found.get("highlight") or "")[:40]
+    return f"{what} near {near!r} at line {found.get('line')}, column {found.get('col')}"
 
 
 def _refuse_what_is_not_a_query(tree: exp.Expr) -> None:
@@ -114,6 +175,7 @@ def _refuse_what_is_not_a_query(tree: exp.Expr) -> None:
         kind = tree.name.upper() if isinstance(tree, exp.Command) else tree.key.upper()
         raise ParseError(f"only a query (SELECT, WITH, VALUES) is accepted, not {kind}; run it in Spark itself")
     for node in tree.walk():
+        _refuse_emptiness(node)
         if isinstance(node, exp.Anonymous) and node.name.lower() in FORBIDDEN_FUNCTIONS:
             raise Unsupported(f"function {node.name!r} is refused: {FORBIDDEN_FUNCTIONS[node.name.lower()]}")
         if isinstance(node, exp.QueryTransform):
@@ -126,3 +188,16 @@ def _refuse_what_is_not_a_query(tree: exp.Expr) -> None:
             raise ParseError(f"only a query is accepted, this one contains {node.key.upper()}")
         if isinstance(node, exp.Placeholder | exp.Parameter):
             raise ParseError(f"parameter {node.sql()} has no value; write the value into the query")
+
+
+def _refuse_emptiness(node: exp.Expr) -> None:
+    """The parser takes some lists without elements, and a star under another name, for which SQL has no meaning."""
+    match node:
+        case exp.Select(expressions=[]):
+            raise ParseError("SELECT has nothing to select; name a column, or write SELECT *")
+        case exp.In() if not any(node.args.get(name) for name in ("expressions", "query", "unnest", "field")):
+            raise ParseError("IN has no values; write IN (value, ...) or IN (query)")
+        case exp.Distinct(expressions=[]) if isinstance(node.parent, exp.Anonymous):
+            raise ParseError(f"{node.parent.name}(DISTINCT) has no argument")
+        case exp.Alias() if node.this.is_star and not isinstance(node.this, exp.Subquery):
+            raise ParseError(f"a star cannot have the name {node.alias!r}")

@@ -9,6 +9,11 @@ from nearly.errors import SchemaError, Unsupported, unknown
 from nearly.plan.expressions import Column, Expression
 from nearly.plan.types import is_simple
 
+_SPARK_NAMES = frozenset({
+    "_metadata", "current_catalog", "current_database", "current_date", "current_schema", "current_time", "current_timestamp",
+    "current_timezone", "current_user", "grouping__id", "localtimestamp", "session_user", "user",
+})  # fmt: skip
+
 
 class FreshNames:
     """Gives every column of a plan a name that no other has; a pass that makes columns has a mark of its own."""
@@ -74,6 +79,7 @@ class Scope:
         found = self.find(name, qualifier)
         if found is None:
             self._refuse_field_access(qualifier)
+            self._refuse_doubt(name)
             raise unknown("column", name, {each.name.lower() for each in self.visible if each.name})
         return found
 
@@ -83,6 +89,16 @@ class Scope:
                 continue
             if qualifier is None or _same(each.qualifier, qualifier):
                 yield each
+
+    def _refuse_doubt(self, name: str) -> None:
+        """A name is unknown for sure only where every column in sight has a name, and Spark knows none of this name by itself."""
+        if name.lower() in _SPARK_NAMES:
+            raise Unsupported(f"{name!r} is a name that Spark gives a value to")
+        scope: Scope | None = self
+        while scope is not None:
+            if any(each.name is None for each in scope.visible):
+                raise Unsupported(f"{name!r} may be the name that Spark gives to an expression without an alias")
+            scope = scope.outer
 
     def _refuse_field_access(self, qualifier: str | None) -> None:
         """`a.b` may also mean field b of a struct column a, which is left to Spark."""

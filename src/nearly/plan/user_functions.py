@@ -27,7 +27,7 @@ class Signature:
         return UserCall(self.returns, self.name, self.symbol, arguments)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Mapped:
     """A relation that a function makes of the rows of a query; queries select from it by its name.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,35 +11,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nearly.answer import Answer
+from nearly.answer import NO_ROWS, Answer, UnseenRows
 from nearly.estimate.intervals import Interval
 from nearly.plan.nodes import Query
 from nearly.plan.types import to_arrow
 
 Floats = NDArray[np.float64]
-Errors = tuple[float, float]
-"""Relative half-widths of the interval for now and of the one that stays valid; infinite where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Columns of the value and of its bounds, each as it came; a bound that is not known is null."""
+    """Columns of the value and of its bounds, each as it came; a bound that is not known is null.
+
+    Columns at the places in `evolving` may still change; of all others every bound equals the value.
+    """
 
     value: tuple[pa.ChunkedArray, ...]
     low: tuple[pa.ChunkedArray, ...]
     high: tuple[pa.ChunkedArray, ...]
     hard_low: tuple[pa.ChunkedArray, ...]
     hard_high: tuple[pa.ChunkedArray, ...]
-    errors: Mapping[int, Errors] = field(default_factory=dict)
-    """Of the columns that are not certain, by place."""
-
-    @property
-    def error(self) -> float:
-        return max((fixed for fixed, _ in self.errors.values()), default=0.0)
-
-    @property
-    def lasting_error(self) -> float:
-        return max((lasting for _, lasting in self.errors.values()), default=0.0)
+    evolving: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, found: pa.Table, query: Query) -> Sides:
@@ -48,42 +39,23 @@ class Sides:
         columns = tuple(_typed(found.column(place), type_) for place, type_ in enumerate(_types(query)))
         return cls(columns, columns, columns, columns, columns)
 
-    def certain_but(self, evolving: list[int], known: dict[int, tuple[list[Any], list[Any]]]) -> Sides:
-        """Evolving columns with these certain bounds, or with none."""
-        low, high = list(self.hard_low), list(self.hard_high)
+    @property
+    def error(self) -> float:
+        """The largest distance from a value to the farther end of its interval, relative to the value."""
+        return max((_reach(self.value[at], self.low[at], self.high[at]) for at in self.evolving), default=0.0)
+
+    def opened(self, evolving: list[int], known: dict[int, tuple[list[Any], list[Any]]]) -> Sides:
+        """Evolving columns without intervals, and with these certain bounds, or none."""
+        sides = [list(side) for side in (self.low, self.high, self.hard_low, self.hard_high)]
         for place in evolving:
-            type_ = self.value[place].type
-            ends = known.get(place, ([None] * len(self.value[place]),) * 2)
-            low[place] = pa.chunked_array([_certain(ends[0], type_, decimal.ROUND_FLOOR)])
-            high[place] = pa.chunked_array([_certain(ends[1], type_, decimal.ROUND_CEILING)])
-        return replace(self, hard_low=tuple(low), hard_high=tuple(high))
-
-    def opened(self, places: list[int]) -> Sides:
-        """These columns without bounds; where there are numbers among them, only they count as errors."""
-        low, high = list(self.low), list(self.high)
-        for place in places:
-            nothing = pa.chunked_array([pa.nulls(len(self.value[place]), self.value[place].type)])
-            low[place] = high[place] = nothing
-        numbers = [place for place in places if _is_number(self.value[place].type)]
-        errors = dict.fromkeys(numbers or places, (float("inf"), float("inf")))
-        return replace(self, low=tuple(low), high=tuple(high), errors=errors)
-
-    def surely(self, place: int, theta: Floats) -> Sides:
-        """One column with its certain bounds, as far as they are known, and no others."""
-        low, high = list(self.low), list(self.high)
-        low[place], high[place] = self.hard_low[place], self.hard_high[place]
-        certain = Interval(floats(low[place]), floats(high[place]), np.full(len(theta), np.nan))
-        return replace(self.closed(place, theta, certain, certain), low=tuple(low), high=tuple(high))
-
-    def within_certain(self, places: list[int]) -> Sides:
-        """These columns, estimates and bounds, moved to where they can be for sure; what has no bounds gets none."""
-        sides = [list(side) for side in (self.value, self.low, self.high)]
-        for place in places:
-            for side in sides:
-                inside = pc.min_element_wise(pc.max_element_wise(side[place], self.hard_low[place]), self.hard_high[place])
-                side[place] = pc.if_else(pc.is_null(side[place]), side[place], inside)
-        value, low, high = (tuple(side) for side in sides)
-        return replace(self, value=value, low=low, high=high)
+            type_, rows = self.value[place].type, len(self.value[place])
+            ends = known.get(place, ([None] * rows,) * 2)
+            nothing = pa.chunked_array([pa.nulls(rows, type_)])
+            sides[0][place] = sides[1][place] = nothing
+            sides[2][place] = pa.chunked_array([_certain(ends[0], type_, decimal.ROUND_FLOOR)])
+            sides[3][place] = pa.chunked_array([_certain(ends[1], type_, decimal.ROUND_CEILING)])
+        low, high, hard_low, hard_high = (tuple(side) for side in sides)
+        return replace(self, low=low, high=high, hard_low=hard_low, hard_high=hard_high, evolving=tuple(evolving))
 
     def valued(self, place: int, theta: Floats) -> Sides:
         """One column with other estimates."""
@@ -91,27 +63,79 @@ class Sides:
         value[place] = _typed(pa.chunked_array([pa.array(theta, mask=np.isnan(theta))]), value[place].type)
         return replace(self, value=tuple(value))
 
-    def closed(self, place: int, theta: Floats, fixed: Interval, lasting: Interval) -> Sides:
-        """One column with bounds."""
+    def closed(self, place: int, found: Interval) -> Sides:
+        """One column with intervals; where none is to be had, none."""
         type_ = self.value[place].type
         low, high = list(self.low), list(self.high)
-        low[place] = _typed(pa.chunked_array([pa.array(fixed.low, mask=np.isnan(fixed.low))]), type_, "down")
-        high[place] = _typed(pa.chunked_array([pa.array(fixed.high, mask=np.isnan(fixed.high))]), type_, "up")
-        errors = {**self.errors, place: (_relative(theta, fixed), _relative(theta, lasting))}
-        return replace(self, low=tuple(low), high=tuple(high), errors=errors)
+        low[place] = _typed(pa.chunked_array([pa.array(found.low, mask=np.isnan(found.low))]), type_, "down")
+        high[place] = _typed(pa.chunked_array([pa.array(found.high, mask=np.isnan(found.high))]), type_, "up")
+        return replace(self, low=tuple(low), high=tuple(high))
+
+    def within_certain(self) -> Sides:
+        """Evolving columns, values and intervals, moved to where they can be for sure; certain bounds where there is no interval.
+
+        An interval that lies wholly outside of the certain one was wrong, and does not shrink to its end: it goes.
+        """
+        sides = [list(side) for side in (self.value, self.low, self.high)]
+        for place in self.evolving:
+            least, most = self.hard_low[place], self.hard_high[place]
+            low, high = sides[1][place], sides[2][place]
+            outside = pc.or_(_true(pc.less(high, least)), _true(pc.greater(low, most)))
+            none = pc.or_(outside, pc.and_(pc.is_null(low), pc.is_null(high)))
+            sides[0][place] = _moved(sides[0][place], least, most)
+            sides[1][place] = pc.if_else(none, least, _moved(low, least, most))
+            sides[2][place] = pc.if_else(none, most, _moved(high, least, most))
+        value, low_, high_ = (tuple(side) for side in sides)
+        return replace(self, value=value, low=low_, high=high_)
+
+
+def _true(found: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.fill_null(found, False)
+
+
+def _moved(side: pa.ChunkedArray, least: pa.ChunkedArray, most: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values between two bounds, as far as these are known; what is null stays so."""
+    above = pc.if_else(_true(pc.less(side, least)), least, side)
+    return pc.if_else(_true(pc.greater(above, most)), most, above)
+
+
+def _reach(value: pa.ChunkedArray, low: pa.ChunkedArray, high: pa.ChunkedArray) -> float:
+    """How far the farthest end is from its value, relative to that; infinite where a value or an end is not known."""
+    if not len(value):
+        return 0.0
+    if not _is_number(value.type):
+        same = pc.and_(_true(pc.equal(value, low)), _true(pc.equal(value, high)))
+        return 0.0 if pc.all(same).as_py() else float("inf")
+    middle, ends = floats(value), (floats(low), floats(high))
+    reach = np.maximum(middle - ends[0], ends[1] - middle)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(reach == 0, 0.0, reach / np.abs(middle))
+    return float(np.where(np.isnan(relative), np.inf, relative).max())
 
 
 def _is_number(type_: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_))
 
 
-def assemble(query: Query, sides: Sides, progress: float, confidence: float, stats: dict[str, Any]) -> Answer:
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Which rows an answer lacks, and which of its own may go; `error` is the share of rows that this may change."""
+
+    complete: bool = True
+    unseen: UnseenRows | None = NO_ROWS
+    tentative: pa.BooleanArray | None = None
+    error: float = 0.0
+
+
+def assemble(query: Query, sides: Sides, rows: Rows, progress: float, confidence: float, stats: dict[str, Any]) -> Answer:
     """An answer that is not yet exact."""
     schema = pa.schema([pa.field(name, type_) for name, type_ in zip(query.names, _types(query), strict=True)])
     columns = (sides.value, sides.low, sides.high, sides.hard_low, sides.hard_high)
     value, low, high, hard_low, hard_high = (pa.Table.from_arrays(list(side), schema=schema) for side in columns)
-    facts = stats | {"anytime_error": sides.lasting_error}
-    return Answer(value, low, high, hard_low, hard_high, min(progress, 1.0), False, confidence, sides.error, "progressive", facts)
+    return Answer(
+        value, low, high, hard_low, hard_high, min(progress, 1.0), False, confidence, max(sides.error, rows.error), "progressive",
+        stats, complete=rows.complete, unseen=rows.unseen, tentative=rows.tentative,
+    )  # fmt: skip
 
 
 def _types(query: Query) -> list[pa.DataType]:
@@ -127,20 +151,6 @@ def _certain(ends: list[Any], type_: pa.DataType, rounding: str) -> pa.Array:
         return pa.array(ends, type_)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return pa.nulls(len(ends), type_)
-
-
-def _relative(theta: Floats, found: Interval) -> float:
-    """The largest half-width, relative to the value; infinite where an interval is withheld."""
-    present = np.isfinite(theta)
-    if not present.any():
-        return float("inf") if len(theta) else 0.0
-    if found.withheld[present].any():
-        return float("inf")
-    half = (found.high - found.low)[present] / 2
-    size = np.abs(theta[present])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        relative = np.where(half == 0, 0.0, half / size)
-    return float(relative.max())
 
 
 def _typed(column: pa.ChunkedArray, type_: pa.DataType, rounding: str = "nearest") -> pa.ChunkedArray:

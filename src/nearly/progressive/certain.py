@@ -7,7 +7,7 @@ projections; other columns have none.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from nearly.engine.units import Units
 from nearly.errors import Unsupported
 from nearly.estimate.expression_range import Box, Known, Range
 from nearly.estimate.ranges import Part, Read, bounds, part_of
-from nearly.plan.expressions import AggregateCall, Call, Column, Expression, columns_of, conjunction, same, substitute
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of, conjunction, same, substitute
 from nearly.plan.nodes import Aggregate, Filter, Input, Join, Limit, Plan, Project, Scan, Sort
 from nearly.rewrite.cut import Cut
 
@@ -40,6 +40,8 @@ class Traced:
     where: Expression | None
     total: str | None
     count: str | None
+    default: Any = None
+    """What the column is where the aggregate is null."""
 
 
 @dataclass(slots=True)
@@ -97,6 +99,8 @@ class CertainBounds:
             else:
                 found_range = bounds(traced.function, type_, parts, done)
                 ends = (found_range.low, found_range.high)
+            if not done.count and not any(part.fewest for part in parts) and traced.function != "count":
+                ends = _or_default(ends, traced.default)
             low.append(ends[0])
             high.append(ends[1])
         return low, high
@@ -155,6 +159,14 @@ class CertainBounds:
         return [places[name] for name in wanted] if all(name in places for name in wanted) else None
 
 
+def _or_default(ends: tuple[Any, Any], default: Any) -> tuple[Any, Any]:
+    """The ends of what may be null, and is a default then; without a default they hold for values that are not null."""
+    if default is None:
+        return ends
+    low, high = ends
+    return None if low is None else min(low, default), None if high is None else max(high, default)
+
+
 def _plus(unread: Range, read: Read, function: str) -> tuple[Any, Any]:
     """The bounds of a count or sum: what was read and what is still to come."""
     done = read.count if function == "count" else read.total
@@ -199,7 +211,7 @@ def trace(cut: Cut, name: str) -> Traced | None:
     found = _value(cut.tail, name)
     if found is None or len(cut.scans) != 1 or cut.ranged:  # blocks at the ends of a range belong to two units
         return None
-    merge, expression = found
+    merge, expression = found.aggregate, found.expression
     stage = next((each for each in cut.stages if isinstance(merge.child, Input) and each.name == merge.child.source), None)
     if stage is None or not stage.partial or not isinstance(stage.plan, Aggregate) or merge.sets is not None:
         return None
@@ -222,7 +234,7 @@ def trace(cut: Cut, name: str) -> Traced | None:
     values, tests = rows
     argument = substitute(call.arguments[0], values) if call.arguments else None
     where = conjunction([*tests, *([substitute(call.where, values)] if call.where is not None else [])])
-    return Traced(merge, function, argument, where, names[0], names[1])
+    return Traced(merge, function, argument, where, names[0], names[1], found.default)
 
 
 def _part_of(merge: Aggregate, parts: dict[str, Expression], whole: str) -> AggregateCall | None:
@@ -233,30 +245,44 @@ def _part_of(merge: Aggregate, parts: dict[str, Expression], whole: str) -> Aggr
     return found if isinstance(found, AggregateCall) else None
 
 
-def _value(plan: Plan, name: str) -> tuple[Aggregate, Expression] | None:
-    """The aggregate node and the expression over its columns that a column of the plan is."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A column of a plan as an expression over the columns of an aggregate, and what it is instead of null."""
+
+    aggregate: Aggregate
+    expression: Expression
+    default: Any = None
+
+
+def _value(plan: Plan, name: str) -> _Found | None:
+    """The aggregate behind a column of the plan."""
     match plan:
         case Sort() | Limit() | Filter():
             return _value(plan.child, name)
         case Aggregate():
-            return plan, next((each.column for each in plan.aggregates if each.name == name), Column(plan.columns[0].type, name))
+            column = next((each.column for each in plan.aggregates if each.name == name), Column(plan.columns[0].type, name))
+            return _Found(plan, column)
         case Project():
-            expression = next(each.expression for each in plan.outputs if each.name == name)
-            if isinstance(expression, Call) and expression.function == "coalesce":
-                expression = expression.arguments[0]
-            if isinstance(expression, Column):
-                return _value(plan.child, expression.name)
-            if isinstance(plan.child, Aggregate):
-                return plan.child, expression
+            return _of_expression(plan.child, next(each.expression for each in plan.outputs if each.name == name))
     return None
+
+
+def _of_expression(plan: Plan, expression: Expression) -> _Found | None:
+    match expression:
+        case Column():
+            return _value(plan, expression.name)
+        case Call(function="coalesce", arguments=(inner, Literal(value=default))):
+            found = _of_expression(plan, inner)
+            return found if found is None or found.default is not None else replace(found, default=default)
+    return _Found(plan, expression) if isinstance(plan, Aggregate) else None
 
 
 def _origin(plan: Plan, name: str, merge: Aggregate) -> str | None:
     """The key of the aggregate that a column of the plan is."""
     found = _value(plan, name)
-    if found is None or found[0] is not merge or not isinstance(found[1], Column):
+    if found is None or found.aggregate is not merge or not isinstance(found.expression, Column) or found.default is not None:
         return None
-    return found[1].name if found[1].name in {key.name for key in merge.keys} else None
+    return found.expression.name if found.expression.name in {key.name for key in merge.keys} else None
 
 
 def _rows(plan: Plan) -> tuple[dict[str, Expression], list[Expression]] | None:

@@ -13,16 +13,18 @@ from nearly.answer import Answer
 from nearly.engine.state import State
 from nearly.engine.units import GROUPS
 from nearly.errors import Unsupported
-from nearly.estimate.incidence import fit
-from nearly.estimate.intervals import anytime, interval
+from nearly.estimate.evidence import Evidence, groups_in
+from nearly.estimate.incidence import Incidence, fit
+from nearly.estimate.intervals import failure_at
 from nearly.plan.expressions import Column, same
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Apply, Input, Join, Output, Plan, Project, Query
+from nearly.plan.nodes import Aggregate, Apply, Input, Join, Output, Plan, Project, Query
 from nearly.plan.types import DOUBLE, INT, is_numeric
 from nearly.progressive.cells import Sides, assemble, floats
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.own_intervals import OwnIntervals
 from nearly.progressive.reading import Reading
+from nearly.progressive.row_changes import rows_of
 from nearly.rewrite.cut import Cut, Gathered
 from nearly.rewrite.few_rows import ANSWER_KEYS, FEW_ROWS, few_rows
 from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
@@ -49,30 +51,34 @@ class Evaluation:
     state: State
     confidence: float
     certain: CertainBounds
+    lasting: bool = False
+    """Whether intervals stay valid when somebody stops as soon as they are narrow."""
 
     def answer(self, reading: Reading, look: int, stats: dict[str, Any]) -> Answer:
         """The estimate after the units read, with bounds."""
-        growths, unseen = self._growths(reading)
+        growths, models = self._growths(reading)
         point = weigh(self.cut.tail, self.cut.stages, reading.weight, growths)
         found = self.state.run(point.plan)
         evolving = [place for place, column in enumerate(self.cut.tail.columns) if column.name in point.evolving]
-        sides = Sides.of(found, self.query).certain_but(evolving, self.certain.columns(found, reading.positions))
+        sides = Sides.of(found, self.query).opened(evolving, self.certain.columns(found, reading.positions))
         if evolving and found.num_rows:
-            sides = self._bounded(point, found, evolving, growths, reading, look, sides)
-            sides = sides.within_certain([place for place in evolving if is_numeric(self.cut.tail.columns[place].type)])
+            sides = self._bounded(point, found, growths, reading, look, sides).within_certain()
+        rows = rows_of(point.rows, found.num_rows, models, reading, failure_at(self.confidence, look if self.lasting else None))
         facts = stats | {"evolving": tuple(evolving)}
-        if unseen is not None:
-            facts["unseen_groups"] = unseen
-        return assemble(self.query, sides, reading.share, self.confidence, facts)
+        if models:
+            facts["unseen_groups"] = next(iter(models.values())).unseen
+        if self.lasting:
+            facts["anytime_error"] = sides.error
+        return assemble(self.query, sides, rows, reading.share, self.confidence, facts)
 
     def exact_table(self) -> pa.Table:
         """The tail over all units."""
         return self.state.run(self.cut.tail)
 
-    def _growths(self, reading: Reading) -> tuple[Growths, float | None]:
-        """For every aggregate by keys, how its keys grow; and how many keys of the topmost one are estimated to be unseen."""
+    def _growths(self, reading: Reading) -> tuple[Growths, dict[Aggregate, Incidence]]:
+        """For every aggregate by keys, how its keys grow, and the model that tells it; the topmost one comes first."""
         growths: Growths = {}
-        unseen = None
+        models: dict[Aggregate, Incidence] = {}
         for aggregate in keyed_aggregates(self.cut.tail, self.cut.stages):
             table = self.state.run(incidence(aggregate, self.cut.stages))
             frequencies = np.zeros(max(reading.groups, 1))
@@ -80,42 +86,38 @@ class Evaluation:
                 frequencies[min(seen, len(frequencies)) - 1] += keys
             if not frequencies.sum():
                 continue
-            model = fit(frequencies, min(reading.share, 1.0))
-            unseen = float(model.estimated - model.seen) if unseen is None else unseen
+            models[aggregate] = model = fit(frequencies, min(reading.share, 1.0))
             if frequencies[0]:
                 k = np.arange(1, len(frequencies) + 1)
                 growths[aggregate] = tuple(float(each) for each in model.scale(k) * model.m / model.M)
-        return growths, unseen
+        return growths, models
 
-    def _bounded(
-        self, point: Weighted, found: pa.Table, evolving: list[int], growths: Growths, reading: Reading, look: int, sides: Sides
-    ) -> Sides:
+    def _bounded(self, point: Weighted, found: pa.Table, growths: Growths, reading: Reading, look: int, sides: Sides) -> Sides:
         """The sides with intervals for the numbers among the evolving columns; what cannot be bounded is open."""
-        numbers = [place for place in evolving if is_numeric(self.cut.tail.columns[place].type)]
-        extremes = [place for place in numbers if self.cut.tail.columns[place].name in point.extremes]
-        open_, apart = OwnIntervals(self.cut, self.state, self.confidence).closed(sides.opened(evolving), found, reading, look)
-        for place in extremes:
-            open_ = open_.surely(place, floats(found.column(place)))
-        numbers = [place for place in numbers if place not in {*apart, *extremes}]
+        behind = self._evidence(reading, look)
+        columns = self.cut.tail.columns
+        sides, apart = OwnIntervals(self.cut, self.state).closed(sides, found, reading, behind)
+        numbers = [
+            place for place in sides.evolving
+            if is_numeric(columns[place].type) and columns[place].name not in point.extremes and place not in apart
+        ]  # fmt: skip
         copied = self._copied(point, found, growths) if numbers else None
         groups = copied.groups(reading.groups) if copied is not None else None
         if copied is None or groups is None:
-            return open_
+            return sides
         replicated = reading.in_groups(groups)
         copies = self._replicates(point, found, numbers, copied, replicated)
         if copies is None:
-            return open_
-        seen = None if point.seen is None else found[point.seen.name].to_numpy(zero_copy_only=False)
-        for place, column in enumerate(numbers):
-            theta = floats(found.column(column))
-            arguments: dict[str, Any] = {"units": reading.units, "group_rows": replicated.group_rows}
-            if seen is not None:
-                arguments["seen_in"] = np.nan_to_num(np.asarray(seen, dtype=float), nan=float(reading.groups))
-            values = _supported(theta, copies[:, :, place])
-            fixed = interval(theta, values, reading.share, self.confidence, **arguments)
-            lasting = anytime(theta, values, reading.share, self.confidence, look=look, **arguments)
-            open_ = open_.closed(column, theta, fixed, lasting)
-        return open_
+            return sides
+        behind = self._evidence(replicated, look)
+        for at, place in enumerate(numbers):
+            theta = floats(found.column(place))
+            seen_in = _seen_in(point, found, columns[place].name)
+            sides = sides.closed(place, behind.interval(theta, _supported(theta, copies[:, :, at]), seen_in))
+        return sides
+
+    def _evidence(self, reading: Reading, look: int) -> Evidence:
+        return Evidence(reading.share, reading.units, reading.group_rows, self.confidence, look if self.lasting else None)
 
     def _copied(self, point: Weighted, found: pa.Table, growths: Growths) -> _Copied:
         """What replicates are made of: of the rows of the answer's groups, where they are few of all."""
@@ -179,6 +181,13 @@ class _Copied:
         """How many replicates there are to be; None when even few would be too much."""
         most = REPLICATED_STATES if any(isinstance(node, Apply) for node in self.tail.walk()) else REPLICATED_ROWS
         return next((each for each in FEWER_GROUPS if self.rows * (min(present, each) + 1) <= most), None)
+
+
+def _seen_in(point: Weighted, found: pa.Table, name: str) -> NDArray[np.int64]:
+    """In how many unit groups there were rows that contributed to each cell of a column; in none where nothing tells it."""
+    names = point.evidence.get(name, frozenset())
+    masks = [np.asarray(found[mask].fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64) for mask in sorted(names)]
+    return groups_in(masks) if masks else np.zeros(found.num_rows, dtype=np.int64)
 
 
 def _supported(theta: Floats, copies: Floats) -> Floats:

@@ -37,11 +37,10 @@ TableFunction = Callable[[pa.Table], Any]
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Where frames run, what is asked of their answers, and which of them are running."""
+    """Where frames run, and what is asked of their answers."""
 
     engine: Engine
     request: Request = field(default_factory=Request)
-    running: weakref.WeakSet[Evolution] = field(default_factory=weakref.WeakSet)
 
     def frame(self, name: str) -> Frame:
         """The frame of a stored table."""
@@ -60,6 +59,8 @@ class Frame:
         self._query = query
         self._info = info
         self._evolution: Evolution | None = None
+        self._planned: Prepared | None = None
+        self._running_for: Prepared | None = None
         self._starting = threading.Lock()
         if info is None:
             self._schema = workspace.engine.columns(self._prepared)
@@ -274,16 +275,22 @@ class Frame:
     def __repr__(self) -> str:
         return f"Frame({', '.join(f'{name} {type_}' for name, type_ in self.schema.items())})"
 
-    @cached_property
+    @property
     def _prepared(self) -> Prepared:
-        return self._workspace.engine.prepare(self.sql)
+        """The frame's query as planned for its tables as they are now."""
+        engine = self._workspace.engine
+        if self._planned is None or not engine.is_current(self._planned):
+            self._planned = engine.prepare(self.sql)
+        return self._planned
 
     @property
     def _running(self) -> Evolution:
         with self._starting:
-            if self._evolution is None:
-                self._evolution = Evolution(self._run())
-                self._workspace.running.add(self._evolution)
+            prepared = self._prepared
+            if self._evolution is None or self._running_for is not prepared:
+                if self._evolution is not None:
+                    self._evolution.stop()
+                self._evolution, self._running_for = Evolution(self._run()), prepared
                 weakref.finalize(self, self._evolution.stop)
             return self._evolution
 

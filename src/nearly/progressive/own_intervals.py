@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from nearly.engine.state import State
 from nearly.errors import Unsupported
-from nearly.estimate.distinct import Distinct, distinct
-from nearly.estimate.intervals import FEWEST_SEEN, Floats, Interval, at_look, joined, quotient
-from nearly.estimate.quantiles import Sampled, Values
+from nearly.estimate.distinct import distinct
+from nearly.estimate.evidence import Evidence, nothing
+from nearly.estimate.intervals import FEWEST_SEEN, Floats, Interval, joined, quotient
+from nearly.estimate.quantiles import Values
 from nearly.plan.expressions import Expression
-from nearly.progressive.cells import Sides, floats
+from nearly.progressive.cells import Sides
 from nearly.progressive.reading import Reading
 from nearly.rewrite.cut import Cut
 from nearly.rewrite.distinct_counts import CountedKeys, distinct_counts, keys_by_unit, totals_by_unit
@@ -35,9 +37,8 @@ class OwnIntervals:
 
     cut: Cut
     state: State
-    confidence: float
 
-    def closed(self, sides: Sides, found: pa.Table, reading: Reading, look: int) -> tuple[Sides, set[int]]:
+    def closed(self, sides: Sides, found: pa.Table, reading: Reading, behind: Evidence) -> tuple[Sides, set[int]]:
         """The sides with bounds for these columns, and their places: no others are to be given."""
         places = {column.name: place for place, column in enumerate(self.cut.tail.columns)}
         apart: set[int] = set()
@@ -48,35 +49,34 @@ class OwnIntervals:
             if counted.aggregate in keyed:
                 apart.add(places[name])
                 if found.num_rows <= COUNTED_ROWS:
-                    sides = self._counted(sides, places[name], counted, found, reading, look)
+                    sides = self._counted(sides, places[name], counted, found, reading, behind)
         for name, column in quantile_columns(self.cut.tail).items():
             if found.num_rows <= QUANTILE_ROWS:
                 try:
-                    sides = self._quantile(sides, places[name], column, found, reading, look)
+                    sides = self._quantile(sides, places[name], column, found, reading, behind)
                 except Unsupported:
                     continue
                 apart.add(places[name])
         return sides, apart
 
-    def _counted(self, sides: Sides, place: int, counted: CountedKeys, found: pa.Table, reading: Reading, look: int) -> Sides:
+    def _counted(
+        self, sides: Sides, place: int, counted: CountedKeys, found: pa.Table, reading: Reading, behind: Evidence
+    ) -> Sides:
         """Counts of keys, or averages over them, by group or not."""
         cells = _by_key(self.state.run(keys_by_unit(counted, self.cut.stages)))
         made = []
         for key in _keys(found, counted.shown):
             rows = cells.get(key, [])
-            enough = not counted.by or len({row[0] for row in rows}) >= FEWEST_SEEN
-            made.append((distinct(reading.incidence(rows), reading.share, reading.group_rows), enough))
+            keys = distinct(reading.incidence(rows), reading.share, reading.group_rows)
+            made.append((keys, len({row[0] for row in rows}) >= FEWEST_SEEN))
         theta = np.array([each.estimate for each, _ in made])
-        fixed, lasting = (joined([self._of_count(*each, at) for each in made]) for at in (None, look))
+        ends = joined([keys.interval(behind.confidence, look=behind.look) if enough else nothing() for keys, enough in made])
         if counted.total is not None:
             totals = self._totals(counted, counted.total, found, reading)
-            fixed, lasting = (
-                quotient(totals.estimate, totals.interval(reading, self.confidence, at), theta, each)
-                for at, each in ((None, fixed), (look, lasting))
-            )
+            ends = quotient(totals.estimate, totals.interval(behind), theta, ends)
             with np.errstate(divide="ignore", invalid="ignore"):
                 theta = totals.estimate / theta
-        return sides.valued(place, theta).closed(place, theta, fixed, lasting)
+        return sides.valued(place, theta).closed(place, ends)
 
     def _totals(self, counted: CountedKeys, total: Expression, found: pa.Table, reading: Reading) -> _Totals:
         """Sums over all rows of the answer's groups."""
@@ -88,39 +88,38 @@ class OwnIntervals:
                 sums[reading.places(np.array([group])), place] += value or 0.0
         rows, whole = reading.plan.total_rows, sums.sum(axis=0)
         left = (group_rows.sum() - group_rows)[:, None]
-        return _Totals(rows / group_rows.sum() * whole, rows / left * (whole - sums))
+        every = (sums == group_rows[:, None]).all(axis=0)
+        return _Totals(rows / group_rows.sum() * whole, rows / left * (whole - sums), np.count_nonzero(sums, axis=0), every)
 
-    def _of_count(self, keys: Distinct, enough: bool, look: int | None) -> Interval:
-        """Where nothing was read, or too little, nothing says how many keys there may be."""
-        if keys.seen and enough:
-            return keys.interval(self.confidence, look=look)
-        return Interval(*(np.full(1, np.nan) for _ in range(3)))
-
-    def _quantile(self, sides: Sides, place: int, column: QuantileColumn, found: pa.Table, reading: Reading, look: int) -> Sides:
+    def _quantile(
+        self, sides: Sides, place: int, column: QuantileColumn, found: pa.Table, reading: Reading, behind: Evidence
+    ) -> Sides:
         """Quantiles, by group or not; the estimates stay."""
         cells = _by_key(self.state.run(values_by_unit(column, self.cut.stages)))
-        sampled = Sampled(reading.share, reading.units, reading.group_rows)
         made = []
         for key in _keys(found, column.keys):
             rows = cells.get(key, [])
             groups = reading.places(np.array([row[0] for row in rows], dtype=np.int32))
             made.append(Values.of(np.array([row[1] for row in rows], dtype=float), groups))
-        fixed, lasting = (
-            joined([each.interval(column.p, sampled, self.confidence, look=at) for each in made]) for at in (None, look)
-        )
-        return sides.closed(place, floats(found.column(place)), fixed, lasting)
+        return sides.closed(place, joined([each.interval(column.p, behind) for each in made]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Totals:
-    """Estimated sums (cells) and their replicates (groups x cells)."""
+    """Estimated sums (cells), their replicates (groups x cells), how many groups have a part in each, and which count every row.
+
+    The number of all rows is known, and needs no interval.
+    """
 
     estimate: Floats
     replicates: Floats
+    seen_in: NDArray[np.int64]
+    every: NDArray[np.bool_]
 
-    def interval(self, reading: Reading, confidence: float, look: int | None) -> Interval:
-        given: dict[str, Any] = {"units": reading.units, "group_rows": reading.group_rows}
-        return at_look(look, self.estimate, self.replicates, reading.share, confidence, **given)
+    def interval(self, behind: Evidence) -> Interval:
+        found = behind.interval(self.estimate, self.replicates, self.seen_in)
+        low, high = (np.where(self.every, self.estimate, side) for side in (found.low, found.high))
+        return Interval(low, high, np.where(self.every, 0.0, found.error))
 
 
 def _by_key(table: pa.Table) -> dict[Key, list[Any]]:

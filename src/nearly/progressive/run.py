@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,17 @@ from typing import Any
 import pyarrow as pa
 
 from nearly.answer import Answer
+from nearly.engine.durations import cells
 from nearly.engine.exact import Engine, Prepared
 from nearly.engine.kernel import finished
 from nearly.engine.native_kernel import NativeFailure
+from nearly.engine.query_logs import QueryLogs
 from nearly.engine.result_log import Batch, ResultLog
 from nearly.engine.state import State
 from nearly.engine.stream_job import StreamJob
 from nearly.engine.stream_task import ANSWER, Pace
 from nearly.engine.units import Units, units_of
-from nearly.errors import EngineError, Unsupported, unknown
+from nearly.errors import EngineError, UnknownName, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Query, Scan
 from nearly.progressive.certain import CertainBounds
@@ -50,9 +53,12 @@ class Request:
     slack: float = SLACK
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Run:
-    """The execution of a prepared query; `id` names its log in the catalog."""
+    """The execution of a prepared query; `id` names its log in the catalog.
+
+    Law: `stop` ends it whenever it comes, before the first batch or twice, from any thread.
+    """
 
     engine: Engine
     prepared: Prepared
@@ -60,40 +66,60 @@ class Run:
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     last: Answer | None = None
     used: bool = False
+    lasting: bool = False
+    """Whether intervals are to stay valid when somebody stops as soon as they are narrow."""
     _job: StreamJob | None = None
     _state: State | None = None
+    _log: ResultLog | None = None
+    _owned: ExitStack = field(default_factory=ExitStack)
+    _letting_go: threading.RLock = field(default_factory=threading.RLock)
     _ended: threading.Event = field(default_factory=threading.Event)
     _go: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
+        self.engine = self.engine.at(self.prepared.snapshot)
         self._go.set()
 
     def answers(self) -> Generator[Answer]:
         """Answers that tighten; the last one is exact unless the run is stopped. Closing the iterator stops the Spark job."""
         self.used = True
+        self.engine.life.begin(self)
         self.engine.verify(self.prepared)
         cut = self.cut()
-        if cut is None or self.prepared.query is None:
+        if self._ended.is_set():
+            return
+        units = None if cut is None else self.units(cut)
+        if cut is None or units is None or self.prepared.query is None or not self._comes_early(cut, units, self.prepared.query):
             yield self._exact()
             return
         try:
-            yield from self._progressive(cut, self.prepared.query)
+            yield from self._progressive(cut, units, self.prepared.query)
         except (NativeFailure, Unsupported) as trouble:
+            if self._ended.is_set():
+                return
             logger.info("no more progressive answers (%s); the exact one follows", trouble)
-            self.stop()
+            self._let_go()
             yield self._exact()
         finally:
             self.stop()
             if self._state is not None:
                 self._state.close()
+        if self.last is None or not self.last.exact:
+            self.engine.life.refuse_over()
 
     def stop(self) -> None:
         """End the Spark job, within a moment, and forget what it read; the last answer stays."""
         self._ended.set()
         self._go.set()
-        if self._job is not None:
-            self._job.stop()
-            self._job.log.remove()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        with self._letting_go:
+            if self._job is not None:
+                self._job.close()
+            if self._log is not None:
+                self._log.remove()
+            self._owned.close()
 
     def pause(self) -> None:
         """Free Spark until `resume`; what was read is kept."""
@@ -124,16 +150,29 @@ class Run:
         """The units of a cut in the order they are read."""
         return units_of(cut, [self.engine.catalog.table(scan.table) for scan in cut.scans], self.request.seed)
 
-    def _progressive(self, cut: Cut, query: Query) -> Iterator[Answer]:
+    def _comes_early(self, cut: Cut, units: Units, query: Query) -> bool:
+        """Whether a first answer is worth it: it comes well before the exact one, or is asked for all the same."""
+        pace, native = self.request.pace, self.engine.native
+        if pace.sizes or self.request.streamed is not None:
+            return True
+        rows = [unit.rows for unit in units.order]
+        share = sum(rows[: pace.end(0, rows, ())]) / max(units.total_rows, 1)
+        streamed = sum(cells(scan, native.find_table) for scan in cut.scans)
+        static = sum(cells(stage.plan, native.find_table) for stage in cut.stages) - streamed
+        cores = native.cluster.sites.cores
+        expected = native.durations.expected(self.engine.question(self.prepared), query.plan, native.find_table, cores)
+        return native.durations.is_worth(expected, max(static, 0) + share * streamed, cores)
+
+    def _progressive(self, cut: Cut, units: Units, query: Query) -> Iterator[Answer]:
         started = time.perf_counter()
-        units = self.units(cut)
-        log = ResultLog(query_directory(self.engine, self.id))
+        log = self._opened()
         self._describe(log, units)
         question = self.engine.question(self.prepared)
-        self._job = job = StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question)
+        job = self._adopted(StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question))
         known = [log.end(site) for site in range(len(job.fragments))]
         self._state = state = State(cut.stages, self.engine.native.settings)
-        evaluation = Evaluation(query, cut, state, self.request.confidence, CertainBounds(cut, units, state))
+        certain = CertainBounds(cut, units, state)
+        evaluation = Evaluation(query, cut, state, self.request.confidence, certain, self.lasting)
         progress = Progress(units, VariationRanges(cut, state, self.request.slack))
         version, tables = log.read_ranges()
         if version and progress.ranges.stages:
@@ -144,6 +183,7 @@ class Run:
             progress.ranges.foresee(tables, Reading.of(units, range(end)))
             self._publish(log, progress)
 
+        self._go.wait()
         job.start(foresee if progress.ranges.stages else None)
         state.open()
         evaluation.certain.prepare()
@@ -170,7 +210,7 @@ class Run:
                 progress.answered = time.perf_counter()
                 progress.evaluation = self.last.stats["answer_seconds"] = progress.answered - arrived
                 job.go_on()
-                yield self.last
+                yield from _shown(self.last)
             if self._ended.is_set():
                 return
             if job.complete and self._exact_values_hold(job, state, progress):
@@ -231,6 +271,22 @@ class Run:
             if not self._ended.is_set():
                 job.start()
                 yield from job.batches()
+
+    def _opened(self) -> ResultLog:
+        """The log, made if need be, with this run as the one that drives it."""
+        with self._letting_go:
+            log = ResultLog.create(query_directory(self.engine, self.id))
+            self._owned.enter_context(log.owned())
+            self._log = log  # only now: a log that another one drives must stay
+            return log
+
+    def _adopted(self, job: StreamJob) -> StreamJob:
+        """The job as the one that `stop` ends; a stop that came before ends it now."""
+        with self._letting_go:
+            self._job = job
+            if self._ended.is_set():
+                job.close()
+            return job
 
     def _describe(self, log: ResultLog, units: Units) -> None:
         """Note what is read, for a run that goes on from the log; it must read the same."""
@@ -305,6 +361,20 @@ class Progress:
         return facts
 
 
+def _shown(answer: Answer) -> tuple[Answer, ...]:
+    """An early answer if it is worth showing: not everything in it that evolves is null, or zero without bounds."""
+    evolving = answer.stats["evolving"]
+    told = not evolving or any(_is_told(answer.table.column(place), answer.low.column(place)) for place in evolving)
+    return (answer,) if told and answer.table.num_rows else ()
+
+
+def _is_told(values: pa.ChunkedArray, low: pa.ChunkedArray) -> bool:
+    return any(
+        value is not None and (value != 0 or end is not None)
+        for value, end in zip(values.to_pylist(), low.to_pylist(), strict=True)
+    )
+
+
 def _refuse_too_many(state: State) -> None:
     if state.rows > STATE_ROWS:
         raise Unsupported(f"the units read so far left {state.rows:,} rows to merge, too many for the driver")
@@ -312,13 +382,12 @@ def _refuse_too_many(state: State) -> None:
 
 def query_directory(engine: Engine, id_: str) -> Path:
     """Where the log of a progressive query is."""
-    return engine.catalog.path / "queries" / id_
+    return QueryLogs(engine.catalog.path).log(id_).path
 
 
 def unfinished(engine: Engine) -> tuple[str, ...]:
-    """Ids of queries that left a log."""
-    directory = query_directory(engine, "")
-    return tuple(sorted(each.name for each in directory.glob("*"))) if directory.exists() else ()
+    """Ids of queries that were killed and can go on."""
+    return QueryLogs(engine.catalog.path).unfinished()
 
 
 def resumed(engine: Engine, id_: str) -> Run:
@@ -334,4 +403,7 @@ def resumed(engine: Engine, id_: str) -> Run:
     streamed = None if asked["streamed"] is None else frozenset(asked["streamed"])
     pace = Pace(**(asked["pace"] | {"sizes": tuple(asked["pace"]["sizes"])}))
     request = Request(asked["confidence"], asked["seed"], streamed, pace, asked["slack"])
-    return Run(engine, engine.prepare(asked["text"]), request, id_)
+    try:
+        return Run(engine, engine.prepare(asked["text"]), request, id_)
+    except UnknownName as trouble:
+        raise EngineError(f"query {id_} cannot go on: {trouble}; functions end with their process. Run it again") from trouble

@@ -9,9 +9,12 @@ states of units can be merged as they come.
 from __future__ import annotations
 
 import copy
+import hashlib
+import hmac
 import pickle
+import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,11 @@ from nearly.errors import SchemaError
 from nearly.plan.types import from_name, is_numeric
 
 ESTIMATES = ("mean", "total")
+
+_KEY = secrets.token_bytes(32)
+"""Known to this process and those it sends functions to, and never written down."""
+
+_SIGNATURE_BYTES = hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,7 @@ class UserMeasure:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Rows to states: a table of keys and columns becomes one row for each group, with a pickled state for each aggregate.
+    """Rows to states: a table of keys and columns becomes one row for each group, with a signed state for each aggregate.
 
     The first `keys` columns are the group's; `widths` tells how many of the others each aggregate reads, in order.
     """
@@ -82,6 +90,7 @@ class Steps:
     keys: int
     widths: tuple[int, ...]
     names: tuple[str, ...]
+    secret: bytes = field(default_factory=lambda: _KEY, repr=False)
 
     def __call__(self, table: pa.Table) -> pa.Table:
         found = [(key, self._states(rows)) for key, rows in groups(table, self.keys)]
@@ -93,7 +102,7 @@ class Steps:
         for aggregate, width in zip(self.aggregates, self.widths, strict=True):
             names = self.names[start - self.keys : start - self.keys + width]
             batch = rows.select(range(start, start + width)).rename_columns(names)
-            states.append(pickle.dumps(aggregate.step(aggregate.empty(), batch)))
+            states.append(signed(aggregate.step(aggregate.empty(), batch), self.secret))
             start += width
         return states
 
@@ -104,6 +113,7 @@ class Finish:
 
     aggregates: tuple[Aggregate, ...]
     keys: int
+    secret: bytes = field(default_factory=lambda: _KEY, repr=False)
 
     def __call__(self, table: pa.Table) -> pa.Table:
         found = [(key, self._values(rows)) for key, rows in groups(table, self.keys)]
@@ -114,10 +124,24 @@ class Finish:
         values = []
         for place, aggregate in enumerate(self.aggregates):
             state = aggregate.empty()
-            for pickled in rows.column(self.keys + place).to_pylist():
-                state = aggregate.merge(state, pickle.loads(pickled))  # noqa: S301  pickled by `Steps` of the same query
+            for part in rows.column(self.keys + place).to_pylist():
+                state = aggregate.merge(state, opened(part, self.secret))
             values.append(aggregate.finish(state))
         return values
+
+
+def signed(state: Any, secret: bytes) -> bytes:
+    """A state on its way through the query's log, where others may be able to write. Law: `opened(signed(s, k), k) == s`."""
+    pickled = pickle.dumps(state)
+    return hmac.digest(secret, pickled, "sha256") + pickled
+
+
+def opened(part: bytes, secret: bytes) -> Any:
+    """The state again; one that was not signed with this secret is refused, since loading it could run any code."""
+    signature, pickled = part[:_SIGNATURE_BYTES], part[_SIGNATURE_BYTES:]
+    if not hmac.compare_digest(signature, hmac.digest(secret, pickled, "sha256")):
+        raise ValueError("a state in the query's log was not written by this query; remove the log and run the query again")
+    return pickle.loads(pickled)  # noqa: S301  signed by `Steps` of the same process
 
 
 def groups(table: pa.Table, keys: int) -> Iterator[tuple[int, pa.Table]]:

@@ -56,6 +56,9 @@ GATHERED_ROWS = 2_000_000
 THINNED_ROWS = 30_000
 """About so many rows of a larger table come to the driver for quantiles of one value: few enough for replicates."""
 
+THINNED_GROUPS = 240_000
+"""The same for quantiles by group, which need rows of each."""
+
 
 def stream(plan: Plan, find_table: FindTable, wanted: frozenset[str] | None = None) -> Cut | None:
     """The cut that streams the largest tables which can be streamed together; None when there is nothing to stream.
@@ -201,8 +204,9 @@ class _Streamer:
             return At(sums.outer(inner.plan), DRIVER, child.scans)
         rows = sum(self.find_table(scan.table).rows for scan in child.scans)
         apart = quantiles_apart(replace(plan, child=child.plan), self.fresh)
-        if apart is not None and rows > THINNED_ROWS:
-            return self._thinned_aggregate(apart, child, -(-rows // THINNED_ROWS))
+        kept = THINNED_GROUPS if plan.keys else THINNED_ROWS
+        if apart is not None and rows > kept:
+            return self._thinned_aggregate(apart, child, -(-rows // kept))
         if rows > GATHERED_ROWS:
             raise Unsupported("an aggregate without a merge over a large table; its exact answer comes at once")
         return At(replace(plan, child=self.gathered(child)), DRIVER, child.scans)

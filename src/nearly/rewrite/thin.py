@@ -1,7 +1,8 @@
-"""Quantiles of many rows from few: in each unit and group every so many-th row in the order of the values.
+"""Quantiles of many rows from few: in each unit every so many-th row, in the order of the groups and of the values in each.
 
-The quantiles of these rows differ from those of all rows by less than one step in rank, far less than what rows of other units may
-change, so estimates from them are as good. Exactly quantiles are computed from all rows.
+Law: every row is taken as often as any other, one in a step, whatever its group and its place in it. The quantiles of the rows
+taken from a group differ from those of its rows in the unit by less than one step in rank; a group of fewer rows than a step gives
+one row in some units and none in others. Exactly quantiles are computed from all rows.
 """
 
 from __future__ import annotations
@@ -32,15 +33,14 @@ class Quantiles:
     where: Expression | None
 
     def thinned(self, unit: Column, step: int, fresh: FreshNames) -> Plan:
-        """Keys, value and unit of every step-th row; of fewer rows than that, the one in the middle."""
+        """Keys, value and unit of every step-th row."""
         wanted = self.plan.child if self.where is None else Filter(self.plan.child, self.where)
         present = Filter(wanted, Call(BOOLEAN, "isnotnull", (self.value.expression,)))
         rows = Project(present, (*self.plan.keys, self.value, *passed((unit,))))
-        partition = (*(key.column for key in self.plan.keys), unit)
+        order = (*(SortKey(key.column) for key in self.plan.keys), SortKey(self.value.column))
         ranking = Call(INT, "row_number", ())
-        place = Output(fresh("place"), WindowCall(ranking.type, ranking, partition, (SortKey(self.value.column),)))
-        size = Output(fresh("size"), WindowCall(LONG, AggregateCall(LONG, "count", (self.value.column,)), partition, ()))
-        return Project(Filter(Window(rows, (place, size)), _is_taken(place.column, size.column, unit, step)), passed(rows.columns))
+        place = Output(fresh("place"), WindowCall(ranking.type, ranking, (unit,), order))
+        return Project(Filter(Window(rows, (place,)), _is_taken(place.column, unit, step)), passed(rows.columns))
 
     def quantiles_of(self, rows: Plan) -> Aggregate:
         """The quantiles by key of rows such as the thinned ones."""
@@ -76,8 +76,6 @@ def _is_quantile(expression: Expression) -> bool:
     return isinstance(expression, AggregateCall) and expression.function == QUANTILE and not expression.distinct
 
 
-def _is_taken(place: Column, size: Column, unit: Column, step: int) -> Expression:
-    few = call("<", (size, Literal(LONG, step)))
-    middle = call("=", (call("*", (place, Literal(LONG, 2))), call("+", (size, call("%", (size, Literal(LONG, 2)))))))
+def _is_taken(place: Column, unit: Column, step: int) -> Expression:
     offset = call("%", (call("*", (unit, Literal(LONG, round(GOLDEN * step)))), Literal(LONG, step)))
-    return call("case", (few, middle, call("=", (call("%", (place, Literal(LONG, step))), offset))))
+    return call("=", (call("%", (place, Literal(LONG, step))), offset))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nearly.errors import Unsupported
-from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall, columns_of
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall, columns_of, same
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import (
     Aggregate,
@@ -37,7 +37,12 @@ from nearly.plan.types import BOOLEAN, DOUBLE, INT, LONG
 from nearly.rewrite.cut import Gathered
 from nearly.rewrite.relax import relaxed, relaxed_keys, relaxed_to
 from nearly.rewrite.weigh_aggregate import Aggregation
-from nearly.rewrite.weighted import REPLICATES, WEIGHTS, Growths, Weighted, became_double
+from nearly.rewrite.weighted import FINAL, OPEN, REPLICATES, WEIGHTS, Growths, Weighted, became_double
+
+EVERYWHERE = 64
+"""Rows that hang on no unit count as seen in more groups than there are."""
+EVERY_GROUP = Literal(LONG, -1)
+"""The mask of such rows."""
 
 
 def weigh(tail: Plan, stages: tuple[Gathered, ...], weight: float, growths: Growths) -> Weighted:
@@ -111,10 +116,10 @@ class _Weigher:
     def input(self, plan: Input) -> Weighted:
         stage = self.stages.get(plan.source)
         if stage is None or stage.unit is None:
-            return Weighted(plan)
+            return Weighted(plan, rows=OPEN if stage is not None and stage.streamed else FINAL)
         unit = Column(INT, stage.unit)
         if self.weight is not None:
-            return Weighted(plan, None, Literal(DOUBLE, self.weight), unit)
+            return Weighted(plan, None, Literal(DOUBLE, self.weight), unit, rows=OPEN)
         names = [Output(self.fresh(column.name), column) for column in WEIGHTS.given]
         weights = Project(WEIGHTS, tuple(names))
         joined = Join(plan, weights, "inner", Call(BOOLEAN, "=", (unit, names[1].column)))
@@ -122,7 +127,7 @@ class _Weigher:
 
     def filter(self, plan: Filter) -> Weighted:
         child = self.visit(plan.child)
-        return replace(child, plan=Filter(child.plan, relaxed(plan.predicate, child.doubles)))
+        return _hanging(replace(child, plan=Filter(child.plan, relaxed(plan.predicate, child.doubles))), plan.predicate)
 
     def project(self, plan: Project) -> Weighted:
         child = self.visit(plan.child)
@@ -130,9 +135,11 @@ class _Weigher:
         evolving = frozenset(o.name for o in plan.outputs if child.evolves(o.expression))
         doubles = frozenset(new.name for new, old in zip(outputs, plan.outputs, strict=True) if became_double(new, old))
         kept = {output.name for output in outputs}
-        extra = tuple(output for output in child.carried if output.name not in kept)
         extremes = frozenset(o.name for o in plan.outputs if columns_of(o.expression) & child.extremes)
-        return replace(child, plan=Project(child.plan, (*outputs, *extra)), evolving=evolving, doubles=doubles, extremes=extremes)
+        evidence = {o.name: child.contributing(columns_of(o.expression)) for o in plan.outputs if o.name in evolving}
+        made = replace(child, evolving=evolving, doubles=doubles, extremes=extremes, evidence=evidence)
+        extra = tuple(output for output in made.carried if output.name not in kept)
+        return replace(made, plan=Project(child.plan, (*outputs, *extra)))
 
     def join(self, plan: Join) -> Weighted:
         left, right = self.visit(plan.left), self.visit(plan.right)
@@ -149,7 +156,8 @@ class _Weigher:
             raise Unsupported(f"a {kind} join of estimates")
         joined = Join(left.plan, right.plan, kind, condition)
         if kind in ("semi", "anti"):
-            return replace(left, plan=joined)
+            found = _hanging(replace(left, plan=joined), plan.condition, right)
+            return found if right.rows.final else replace(found, rows=found.rows.hanging())
         rows = left if left.unit is not None or right.unit is None else right
         weight = rows.weight
         if left.unit is not None and right.unit is not None and left.weight is not None and right.weight is not None:
@@ -160,7 +168,13 @@ class _Weigher:
             raise Unsupported("two streamed tables meet only at the driver")
         seen = None if rows.unit is not None else left.seen or right.seen
         evolving, extremes = left.evolving | right.evolving, left.extremes | right.extremes
-        return Weighted(joined, left.replicate or right.replicate, weight, rows.unit, seen, evolving, doubles, extremes)
+        both = left.rows.and_of(right.rows)
+        found = Weighted(
+            joined, left.replicate or right.replicate, weight, rows.unit, seen, evolving, doubles, extremes,
+            {**left.evidence, **right.evidence}, left.present | right.present,
+            both.hanging() if kind == "left" and not right.rows.final else both,
+        )  # fmt: skip
+        return _hanging(found, plan.condition)
 
     def _in_every_replicate(self, rows: Weighted) -> Weighted:
         name = Output(self.fresh("replicate"), REPLICATES.given[0])
@@ -182,14 +196,18 @@ class _Weigher:
             outputs.append(replace(output, expression=expression))
         names = {output.name for output in outputs}
         doubles = {new.name for new, old in zip(outputs, plan.outputs, strict=True) if became_double(new, old)}
+        evidence = {o.name: child.contributing(columns_of(o.expression)) for o in plan.outputs if _is_total(o.expression)}
         return replace(
-            child, plan=Window(child.plan, tuple(outputs)), evolving=child.evolving | names, doubles=child.doubles | doubles
-        )
+            child, plan=Window(child.plan, tuple(outputs)), evolving=child.evolving | names, doubles=child.doubles | doubles,
+            evidence={**child.evidence, **evidence},
+        )  # fmt: skip
 
     def set_operation(self, plan: SetOperation) -> Weighted:
         left, right = self.visit(plan.left), self.visit(plan.right)
         if left.unit is not None and right.unit is not None and plan.kind == "union" and plan.every:
             return self._united(plan, left, right)
+        if plan.kind == "union" and plan.every and left.unit is None and right.unit is None:
+            return self._united_estimates(plan, left, right)
         if left.replicate is not None or right.replicate is not None or left.weight or right.weight:
             raise Unsupported(f"{plan.kind} of estimates")
         places = [
@@ -203,25 +221,75 @@ class _Weigher:
             if a.name in left.evolving or b.name in right.evolving
         }  # fmt: skip
         united = SetOperation(sides[0], sides[1], plan.kind, plan.every, given)
-        return Weighted(united, None, None, None, None, frozenset(evolving), frozenset(given[place].name for place in places))
+        rows = left.rows.and_of(right.rows)
+        return Weighted(
+            united, evolving=frozenset(evolving), doubles=frozenset(given[place].name for place in places),
+            rows=rows if rows.final or (plan.kind == "union" and plan.every) else rows.hanging(),
+        )  # fmt: skip
+
+    def _united_estimates(self, plan: SetOperation, left: Weighted, right: Weighted) -> Weighted:
+        """All rows of both sides, each with what it stands for and what contributed to it."""
+        if left.replicate is not None or right.replicate is not None:
+            left, right = (side if side.replicate is not None else self._in_every_replicate(side) for side in (left, right))
+        places = range(len(plan.given))
+        evolving = [_either(plan, place, left.evolving, right.evolving) for place in places]
+        double = [_either(plan, place, left.doubles, right.doubles) for place in places]
+        given = tuple(replace(each, type=DOUBLE) if double[place] else each for place, each in enumerate(plan.given))
+        masks = [max(_masks(side, old, place) for side, old in ((left, plan.left), (right, plan.right))) for place in places]
+        carried = [Column(LONG, self.fresh("groups")) for place in places for _ in range(masks[place])]
+        extra = [Column(DOUBLE, self.fresh("weight")), Column(LONG, self.fresh("seen"))]
+        extra += [] if left.replicate is None else [Column(INT, self.fresh("replicate"))]
+        sides = []
+        for side, old in ((left, plan.left), (right, plan.right)):
+            row: list[Expression] = [coerce(_typed(side.plan, c), DOUBLE) if double[at] else c for at, c in enumerate(old.columns)]
+            for place in places:
+                names = sorted(side.evidence.get(old.columns[place].name, ()))
+                row += [Column(LONG, name) for name in names] + [EVERY_GROUP] * (masks[place] - len(names))
+            row += [side.weight or Literal(DOUBLE, 1.0), side.seen or Literal(LONG, EVERYWHERE)]
+            row += [] if side.replicate is None else [side.replicate]
+            sides.append(Project(side.plan, tuple(Output(self.fresh("side"), each) for each in row)))
+        united = SetOperation(sides[0], sides[1], "union", True, (*given, *carried, *extra))
+        ends = [sum(masks[: place + 1]) for place in places]
+        parts = {at: carried[ends[at] - masks[at] : ends[at]] for at in places if evolving[at]}
+        evidence = {given[at].name: frozenset(column.name for column in part) for at, part in parts.items()}
+        weight = extra[0] if left.weight or right.weight else None
+        extremes = frozenset(given[at].name for at in places if _either(plan, at, left.extremes, right.extremes))
+        return Weighted(
+            united, extra[2] if len(extra) > 2 else None, weight, None, extra[1],
+            frozenset(given[at].name for at in places if evolving[at]), frozenset(given[at].name for at in places if double[at]),
+            extremes, evidence, rows=left.rows.and_of(right.rows),
+        )  # fmt: skip
 
     def _united(self, plan: SetOperation, left: Weighted, right: Weighted) -> Weighted:
         """All rows of both sides, with their replicate, weight and unit."""
-        carried = [Output(self.fresh("carried"), output.expression) for output in left.carried]
+        kinds = [(left.replicate, right.replicate), (left.weight, right.weight), (left.unit, right.unit), (left.seen, right.seen)]
+        if (
+            left.evolving & plan.left.names
+            or right.evolving & plan.right.names
+            or any((a is None) != (b is None) for a, b in kinds)
+        ):
+            raise Unsupported("a union of estimates with rows")
+        pairs = [(a, b) for a, b in kinds if isinstance(a, Column) and isinstance(b, Column)]
+        masks = max(len(left.present), len(right.present))
+        made = [Column(a.type, self.fresh("carried")) for a, _ in pairs] + [
+            Column(LONG, self.fresh("groups")) for _ in range(masks)
+        ]
         sides = []
-        for side, old in ((left, plan.left), (right, plan.right)):
-            if side.evolving & old.names or len(side.carried) != len(carried):
-                raise Unsupported("a union of estimates with rows")
+        for at, (side, old) in enumerate(((left, plan.left), (right, plan.right))):
+            present: list[Expression] = [Column(LONG, name) for name in sorted(side.present)]
+            row = [*(pair[at] for pair in pairs), *present, *[EVERY_GROUP] * (masks - len(present))]
             columns = tuple(Output(column.name, column) for column in old.columns)
-            extra = tuple(Output(self.fresh("side"), output.expression) for output in side.carried)
-            sides.append(Project(side.plan, (*columns, *extra)))
-        united = SetOperation(sides[0], sides[1], "union", True, (*plan.given, *(output.column for output in carried)))
-        renamed = {old.name: new.column for old, new in zip(left.carried, carried, strict=True)}
+            sides.append(Project(side.plan, (*columns, *(Output(self.fresh("side"), each) for each in row))))
+        united = SetOperation(sides[0], sides[1], "union", True, (*plan.given, *made))
+        renamed = {a.name: new for (a, _), new in zip(pairs, made, strict=False)}
 
         def after(column: Expression | None) -> Any:
             return renamed.get(column.name, column) if isinstance(column, Column) else column
 
-        return Weighted(united, after(left.replicate), after(left.weight), after(left.unit), after(left.seen))
+        return Weighted(
+            united, after(left.replicate), after(left.weight), after(left.unit), after(left.seen),
+            present=frozenset(column.name for column in made[len(pairs) :]), rows=left.rows.and_of(right.rows),
+        )  # fmt: skip
 
     def sort(self, plan: Sort) -> Weighted:
         child = self.visit(plan.child)
@@ -231,7 +299,9 @@ class _Weigher:
         child = self.visit(plan.child)
         if child.replicate is not None:
             raise Unsupported("a limit below other operators has no replicates")
-        return replace(child, plan=replace(plan, child=child.plan))
+        ordered = plan.child.keys if isinstance(plan.child, Sort) else ()
+        settled = child.rows.final and not any(child.evolves(key.expression) for key in ordered)
+        return replace(child, plan=replace(plan, child=child.plan), rows=child.rows if settled else child.rows.hanging())
 
     def apply(self, plan: Apply) -> Weighted:
         """A user's function over estimates sees them in their own types; what it gives is as it is, neither scaled nor bounded.
@@ -248,9 +318,10 @@ class _Weigher:
         by = () if plan.by is None else (Output(plan.by.name, plan.by),)
         applied = replace(plan, child=Project(child.plan, (*inputs, *by)), taken=tuple(each.column for each in inputs))
         if plan.keys is not None and streamed:
-            return Weighted(applied, evolving=frozenset(column.name for column in plan.given[plan.keys :]))
+            return Weighted(applied, evolving=frozenset(column.name for column in plan.given[plan.keys :]), rows=OPEN)
         changes = any(column.name in child.evolving for column in plan.taken)
-        return Weighted(applied, weight=child.weight, evolving=applied.names if changes else frozenset())
+        rows = FINAL if child.rows.final and not changes else OPEN
+        return Weighted(applied, weight=child.weight, evolving=applied.names if changes else frozenset(), rows=rows)
 
     def _aggregated_by_user(self, plan: Apply, child: Weighted) -> Weighted:
         """A user's aggregate of the rows of units, in each replicate: totals are scaled, what is neither mean nor total is open."""
@@ -269,7 +340,20 @@ class _Weigher:
             scaled = Call(DOUBLE, "*", (coerce(value, DOUBLE), weight)) if value.name in totals else value
             outputs.append(Output(value.name, scaled))
         unknown = frozenset(name for name, kind in kinds.items() if kind is None)
-        return Weighted(Project(made, tuple(outputs)), by, evolving=frozenset(kinds), doubles=totals, extremes=unknown)
+        found = Weighted(made, by, evolving=frozenset(kinds), doubles=totals, extremes=unknown, rows=OPEN if keys else FINAL)
+        if by is None:
+            found = self._with_evidence(found, plan, child)
+        return replace(found, plan=Project(found.plan, (*outputs, *(each for each in found.carried if each.expression != by))))
+
+    def _with_evidence(self, made: Weighted, plan: Apply, child: Weighted) -> Weighted:
+        """Rows of a user's aggregate with the unit groups of their keys."""
+        assert child.unit is not None  # noqa: S101  it aggregates rows of units
+        keys = plan.taken[: plan.keys]
+        names = [Output(self.fresh("key"), key) for key in keys]
+        mask = Output(self.fresh("groups"), AggregateCall(LONG, "groups_of", (child.unit,)))
+        condition = same([*plan.given[: plan.keys]], [name.column for name in names])
+        joined = Join(made.plan, Aggregate(child.plan, tuple(names), (mask,)), "cross" if condition is None else "inner", condition)
+        return replace(made, plan=joined, evidence=dict.fromkeys(made.evolving, frozenset({mask.name})))
 
     def _with_weights(self, made: Plan, child: Weighted, by: Column) -> tuple[Plan, Expression]:
         """Rows of replicates with what a row weighs in each."""
@@ -280,6 +364,32 @@ class _Weigher:
         )
         weights = Aggregate(child.plan, (name,), (weight,))
         return Join(made, weights, "inner", Call(BOOLEAN, "=", (by, name.column))), weight.column
+
+
+def _hanging(found: Weighted, condition: Expression | None, *others: Weighted) -> Weighted:
+    """Rows that a condition picks: where it compares estimates, they hang on them."""
+    names = frozenset() if condition is None else columns_of(condition)
+    if not any(names & each.evolving for each in (found, *others)):
+        return found
+    return replace(found, rows=found.rows.hanging(), present=found.present | found.contributing(names))
+
+
+def _is_total(expression: Expression) -> bool:
+    """Whether a window computes a total or average; places in an order are no smooth function of sums."""
+    return isinstance(expression, WindowCall) and isinstance(expression.call, AggregateCall)
+
+
+def _either(plan: SetOperation, place: int, left: frozenset[str], right: frozenset[str]) -> bool:
+    return plan.left.columns[place].name in left or plan.right.columns[place].name in right
+
+
+def _masks(side: Weighted, plan: Plan, place: int) -> int:
+    return len(side.evidence.get(plan.columns[place].name, ()))
+
+
+def _typed(plan: Plan, column: Column) -> Column:
+    """A column of the original as it is in the plan of estimates."""
+    return next(each for each in plan.columns if each.name == column.name)
 
 
 def _as_doubles(plan: Plan, columns: tuple[Column, ...], places: list[int]) -> Plan:

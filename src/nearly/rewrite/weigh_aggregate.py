@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nearly.errors import Unsupported
-from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of, conjunction
 from nearly.plan.functions import call
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import Aggregate, Join, Output, Plan, Project
 from nearly.plan.scope import FreshNames
 from nearly.plan.types import BOOLEAN, DOUBLE, LONG
 from nearly.rewrite.relax import relaxed
-from nearly.rewrite.weighted import REPLICATES, Growth, Weighted, became_double
+from nearly.rewrite.weighted import FINAL, OPEN, REPLICATES, Growth, RowSet, Weighted, became_double
 
 _UNCHANGED = frozenset({"min", "max", "bool_and", "bool_or", "percentile"})
 """Aggregates that do not grow with the rows; within a replicate all rows weigh the same, so quantiles need no weights."""
@@ -32,6 +32,9 @@ class Aggregation:
             return Weighted(self.plan if self.plan.child == self.rows.plan else replace(self.plan, child=self.rows.plan))
         calls: list[Output] = []
         results = [Output(o.name, self._estimate(o.expression, calls)) for o in self.plan.aggregates]
+        masks = _Masks(self.fresh, self.rows)
+        evidence = {o.name: masks.of(relaxed(o.expression, self.rows.doubles)) for o in self.plan.aggregates}
+        present = masks.present() if self.plan.keys else frozenset[str]()
         keys = tuple(replace(key, expression=relaxed(key.expression, self.rows.doubles)) for key in self.plan.keys)
         key_doubles = {new.name for new, old in zip(keys, self.plan.keys, strict=True) if became_double(new, old)}
         replicate_key = () if self.rows.replicate is None else (Output(self.rows.replicate.name, self.rows.replicate),)
@@ -49,6 +52,8 @@ class Aggregation:
             stands_for = Output(self.fresh("weight"), Call(DOUBLE, "average_of", (Literal(DOUBLE, 1.0), share)))
             extra.append(stands_for)
             weight = stands_for.column
+        calls += masks.outputs
+        extra += [Output(each.name, each.column) for each in masks.outputs]
         grouped: Plan = Aggregate(self.rows.plan, (*keys, *replicate_key), tuple(calls), self.plan.sets, self.plan.grouping_id)
         replicate_ = self.rows.replicate
         if replicate_ is not None and not self.plan.keys:
@@ -64,7 +69,20 @@ class Aggregation:
             key.name for key in self.plan.keys if self.rows.evolves(key.expression)
         )
         extremes = frozenset(o.name for o in self.plan.aggregates if _is_extreme(o.expression))
-        return Weighted(finished, replicate_, weight, None, seen, evolving, doubles | key_doubles, extremes)
+        doubles |= key_doubles
+        return Weighted(
+            finished, replicate_, weight, None, seen, evolving, doubles, extremes, evidence, present, self._row_set()
+        )  # fmt: skip
+
+    def _row_set(self) -> RowSet:
+        """Without keys there is one row; new keys come from units, or from new rows of estimates."""
+        if not self.plan.keys:
+            return FINAL
+        if self.plan.sets is not None:
+            return FINAL if self.rows.rows.final else OPEN
+        changing = any(self.rows.evolves(key.expression) for key in self.plan.keys)
+        below = self.rows.rows.hanging() if changing else self.rows.rows
+        return replace(below, keys=(self.plan,), open=False) if self.rows.unit is not None else below
 
     def _one_row_each(self, grouped: Plan, replicate_: Column) -> tuple[Plan, Column]:
         """Over no rows an aggregate without keys still has a row, in every replicate."""
@@ -122,6 +140,59 @@ class Aggregation:
         output = Output(self.fresh("whole"), call_)
         calls.append(output)
         return output.column
+
+
+@dataclass(slots=True)
+class _Masks:
+    """Columns that tell which unit groups contributed to the aggregates of some rows, one bit each. Replicates need none."""
+
+    fresh: FreshNames
+    rows: Weighted
+    _made: dict[AggregateCall, Output] = field(default_factory=dict)
+
+    @property
+    def outputs(self) -> list[Output]:
+        return list(self._made.values())
+
+    def present(self) -> frozenset[str]:
+        """Which unit groups the rows themselves hang on."""
+        return self._together(self.rows.present, None) | self._of_units(None)
+
+    def of(self, expression: Expression) -> frozenset[str]:
+        """Which unit groups contributed to an aggregate."""
+        if not isinstance(expression, AggregateCall):
+            return frozenset()
+        reads = columns_of(expression)
+        below = self.rows.present | self.rows.contributing(reads)
+        return self._together(below, expression.where) | self._of_units(_contributes(expression))
+
+    def _of_units(self, where: Expression | None) -> frozenset[str]:
+        if self.rows.unit is None or self.rows.replicate is not None:
+            return frozenset()
+        return frozenset({self._added(AggregateCall(LONG, "groups_of", (self.rows.unit,), False, where))})
+
+    def _together(self, masks: frozenset[str], where: Expression | None) -> frozenset[str]:
+        return frozenset(self._added(AggregateCall(LONG, "groups_in", (Column(LONG, name),), False, where)) for name in masks)
+
+    def _added(self, call_: AggregateCall) -> str:
+        if call_ not in self._made:
+            self._made[call_] = Output(self.fresh("groups"), call_)
+        return self._made[call_].name
+
+
+def _contributes(call_: AggregateCall) -> Expression | None:
+    """Whether a row says something about an aggregate: for a total, whether it changes it."""
+    tests: list[Expression] = [] if call_.where is None else [call_.where]
+    match call_.function:
+        case "count":
+            tests += [Call(BOOLEAN, "isnotnull", (argument,)) for argument in call_.arguments]
+        case "count_if":
+            tests.append(call_.arguments[0])
+        case "sum" | "avg":
+            tests.append(call("<>", (coerce(call_.arguments[0], DOUBLE), Literal(DOUBLE, 0.0))))
+        case _:
+            tests.append(Call(BOOLEAN, "isnotnull", (call_.arguments[0],)))
+    return conjunction(tests)
 
 
 def _is_extreme(expression: Expression) -> bool:

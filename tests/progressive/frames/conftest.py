@@ -21,7 +21,7 @@ def frame_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def frames(spark: Any, frame_files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
     """A session that knows the tables; lines and orders are clustered by the order."""
-    with nearly.connect(spark, path=tmp_path_factory.mktemp("catalog"), executors=1, cores=2) as session:
+    with nearly.connect(spark, path=tmp_path_factory.mktemp("catalog"), executors=1, cores=2, eager=True) as session:
         session.register("lines", frame_files["lines"], clustered_by=["order_id"])
         session.register("orders", frame_files["orders"], key=["order_id"], clustered_by=["order_id"])
         session.register("customers", frame_files["customers"], key=["customer"])

@@ -91,7 +91,7 @@ def test_many_readers(frames: nearly.Session) -> None:
 
 
 def test_closing_the_session_ends_its_frames(spark: Any, frame_files: dict[str, Path], tmp_path: Path) -> None:
-    with nearly.connect(spark, path=tmp_path, executors=1, cores=2) as session:
+    with nearly.connect(spark, path=tmp_path, executors=1, cores=2, eager=True) as session:
         session.register("lines", frame_files["lines"])
         frame = session.table("lines").agg(s=nearly.sum("quantity"))
         answer = frame.get()

@@ -149,7 +149,7 @@ def test_user_aggregate_without_keys_and_rows(frames: nearly.Session) -> None:
 
 def test_several_sites(spark: Any, frame_files: dict[str, Path], tmp_path: Path) -> None:
     """Functions over pieces run at every site; what needs all rows runs at one."""
-    with nearly.connect(spark, path=tmp_path, executors=2, cores=1) as session:
+    with nearly.connect(spark, path=tmp_path, executors=2, cores=1, eager=True) as session:
         session.register("lines", frame_files["lines"], clustered_by=["order_id"])
         frame = session.table("lines").map(score, schema=SCORED).agg(v=moments()("score AS x"), n=nearly.count(), by="größe")
         expected = frame.get_final().table

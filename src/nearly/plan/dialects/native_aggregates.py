@@ -77,7 +77,12 @@ def _groups_seen(call: AggregateCall, arguments: list[Node], primitive: Primitiv
     return cast(sql.function("bit_count", primitive("bit_or", bit)), LONG)
 
 
-INTERNAL: dict[str, Builder] = {"groups_seen": _groups_seen}
+def _groups_of(call: AggregateCall, arguments: list[Node], primitive: Primitive) -> Node:
+    """Which small numbers there are, a bit each."""
+    return primitive("bit_or", sql.binary(exp.BitwiseLeftShift, cast(sql.integer(1), LONG), arguments[0]))
+
+
+INTERNAL: dict[str, Builder] = {"groups_seen": _groups_seen, "groups_of": _groups_of, "groups_in": _plain("bit_or")}
 """Aggregates that no query can name: rewriting passes make them."""
 
 LOWERINGS: dict[str, Builder] = {

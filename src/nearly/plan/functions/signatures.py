@@ -36,7 +36,15 @@ def check_arity(name: str, given: int, least: int, most: int | None) -> None:
         wanted = str(least)
     else:
         wanted = f"{least} to {most}"
-    raise SchemaError(f"function {name!r} takes {wanted} arguments, not {given}")
+    kind = Unsupported if given in SPARK_ALSO_TAKES.get(name, ()) else SchemaError
+    raise kind(f"function {name!r} takes {wanted} arguments, not {given}")
+
+
+SPARK_ALSO_TAKES = {
+    "decode": (2,), "instr": (3, 4), "lag": (4,), "lead": (4,), "nth_value": (3,), "percentile": (3,), "to_date": (2,),
+    "trim": (2,),
+}  # fmt: skip
+"""Numbers of arguments with which Spark has the function and nearly does not."""
 
 
 def fixed(result: DataType, *parameters: DataType, least: int | None = None) -> Function:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from nearly.errors import Unsupported
 from nearly.plan.expressions import Expression
 from nearly.plan.functions import arithmetic, conditional, datetimes, logic, mathematics, strings
+from nearly.plan.functions.signatures import check_arity
 
 FUNCTIONS = (
     arithmetic.FUNCTIONS | logic.FUNCTIONS | conditional.FUNCTIONS | strings.FUNCTIONS | mathematics.FUNCTIONS | datetimes.FUNCTIONS
@@ -21,6 +22,9 @@ ALIASES = {
     "day": "dayofmonth", "dateadd": "date_add", "date_diff": "datediff", "date_part": "extract", "datepart": "extract",
 }  # fmt: skip
 
+_PAIRS = ("nvl", "ifnull")
+"""Other names of functions of any number of arguments, which take two."""
+
 
 def is_function(name: str) -> bool:
     """Whether there is a scalar function of this name."""
@@ -31,6 +35,8 @@ def call(name: str, arguments: Sequence[Expression]) -> Expression:
     """The typed call of a scalar function or operator, implicit casts inserted by Spark's ANSI rules."""
     lowered = name.lower()
     function = ALIASES.get(lowered, lowered)
+    if lowered in _PAIRS:
+        check_arity(name, len(arguments), 2, 2)
     if function not in FUNCTIONS:
         raise Unsupported(f"function {name!r} is not in nearly's verified set")
     return FUNCTIONS[function].resolve(function, tuple(arguments))

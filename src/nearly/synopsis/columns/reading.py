@@ -91,9 +91,7 @@ def measured(name: str, column: pa.Array | pa.ChunkedArray) -> Floats:
         )
     largest = np.abs(found[~null]).max(initial=0.0)
     if largest > (LARGEST_VALUE if pa.types.is_floating(column.type) else LARGEST_WHOLE):
-        raise Unsupported(
-            f"the measure {name!r} holds {largest:g}; whole ones are added up to 2^53, others to {LARGEST_VALUE:g}"
-        )
+        raise Unsupported(f"the measure {name!r} holds {largest:g}; whole ones are added up to 2^53, others to {LARGEST_VALUE:g}")
     return np.where(null, np.nan, found) if column.null_count else found
 
 
