@@ -73,9 +73,13 @@ def _asked(synopsis: Synopsis, query: Query, table: Table, confidence: float, fo
         if forced:
             raise Unsupported(f"it is about table {synopsis.definition.table!r}, not {table.name!r}")
         return None
-    if not forced:
-        refuse_stale(synopsis, table)
-    return answer_query(synopsis, query, confidence)
+    if forced:
+        return answer_query(synopsis, query, confidence)
+    refuse_stale(synopsis, table)
+    found = answer_query(synopsis, query, confidence)
+    if not found.table.num_rows and not found.complete:
+        raise Unsupported("it has seen no row of any group")
+    return found
 
 
 def _refusal(name: str, trouble: object) -> Unsupported:

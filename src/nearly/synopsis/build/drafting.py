@@ -106,14 +106,19 @@ def draft_for(shape: Shape, sample: Rows, rows: int, frame: Frame, weights: Floa
     fewest = np.maximum(share * len(sample) - spread, 0.5) / max(len(sample), 1) * rows
     ceiling = np.minimum(1.0, SLACK * (quota + 4.0 * np.sqrt(quota) + 4.0) / np.maximum(fewest, 1.0))
     if shape.pooled:
-        ceiling = np.full(tree.leaves, min(1.0, 1.5 * shape.drawn / max(rows, 1)))
+        ceiling = np.full(tree.leaves, min(1.0, 1.5 * _drawn_of(shape, rows) / max(rows, 1)))
     return Draft(frame, quota, ceiling, shape)
+
+
+def _drawn_of(shape: Shape, rows: float) -> int:
+    """How many rows are drawn: all of them where that was asked for."""
+    return shape.drawn if shape.target < rows - 0.5 else shape.target
 
 
 def _quotas(shape: Shape, expected: Floats) -> Integers:
     """Equal numbers of samples; what small leaves cannot use goes to the others."""
     quota = np.zeros(len(expected))
-    left, open_ = float(shape.drawn), np.ones(len(expected), bool)
+    left, open_ = float(_drawn_of(shape, float(expected.sum()))), np.ones(len(expected), bool)
     while open_.any() and left > 0:
         quota[open_] += left / open_.sum()
         full = open_ & (quota >= 2.0 * np.maximum(expected, 1.0))
