@@ -24,8 +24,10 @@ Engine = Callable[[str], pa.Table]
 Tables = Mapping[str, Path]
 
 CORES = os.cpu_count() or 1
-DRIVER_MEMORY = "4g"
-"""What Spark's JVM and DuckDB may each use."""
+DRIVER_MEMORY = "8g"
+"""What Spark's JVM may use."""
+DUCKDB_MEMORY = "4GB"
+"""What DuckDB may use, alone as inside nearly."""
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
@@ -67,8 +69,9 @@ def spark_sql(spark: SparkSession, tables: Tables) -> Engine:
 
 
 def duckdb_alone(tables: Tables) -> Engine:
-    """DuckDB in this process, with one thread per core, over views of the files."""
-    connection = duckdb.connect(config={"threads": CORES, "memory_limit": DRIVER_MEMORY.replace("g", "GB")})
+    """DuckDB in this process, with one thread per core, over views of the files; nulls are sorted as Spark sorts them."""
+    nulls = "nulls_first_on_asc_last_on_desc"
+    connection = duckdb.connect(config={"threads": CORES, "memory_limit": DUCKDB_MEMORY, "default_null_order": nulls})
     for name, path in tables.items():
         connection.execute(f"create view {name} as select * from read_parquet('{path}/*.parquet')")
 

@@ -20,6 +20,7 @@ from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
 from benchmarks.tpch.queries import NUMBERS, query
 
 ENGINES = ("spark", "duckdb", "nearly")
+TINY = {"sf": "0.01", "queries": (1, 3), "repeat": 1, "no_warm_up": True}
 COLUMNS = ("query", "rows", "spark s", "duckdb s", "nearly s", "nearly/spark", "nearly/duckdb", "equal")
 
 
@@ -76,9 +77,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--no-warm-up", action="store_true", help="leave out the unmeasured first run of each engine")
     parser.add_argument("--engines", type=_names, default=ENGINES, help="such as spark,duckdb (default all three)")
     parser.add_argument("--executors", type=int, help="passed to nearly.connect")
+    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where sf<N> is, or is generated")
     parser.add_argument("--json", type=Path, help="write the report to this file")
     options = parser.parse_args(arguments)
+    if options.tiny:
+        vars(options).update(TINY)
     if options.repeat < 1:
         parser.error("--repeat must be at least 1")
     return options

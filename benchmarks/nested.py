@@ -24,6 +24,7 @@ from nearly.progressive.ranges import SLACK
 from nearly.progressive.run import Request, Run
 
 NUMBERS = (11, 17, 18, 20, 22)
+TINY = {"sf": "0.01", "batches": 2}
 COLUMNS = (
     "query",
     "batches",
@@ -72,9 +73,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run bench nested", description=__doc__)
     parser.add_argument("--sf", choices=sorted(PARTS, key=float), default="1", help="scale factor (default 1)")
     parser.add_argument("--batches", type=int, default=16, help="batches of about equal rows, after a small one (default 16)")
+    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where sf<N> is, or is generated")
     parser.add_argument("--json", type=Path, help="write the report to this file")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.tiny:
+        vars(options).update(TINY)
+    return options
 
 
 def texts(scale: str) -> list[tuple[str, str]]:

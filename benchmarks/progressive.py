@@ -10,37 +10,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 import nearly
-from benchmarks.accuracy import Accuracy, accuracy
 from benchmarks.agreement import difference
+from benchmarks.cold import cold_first
 from benchmarks.engines import Engine, duckdb_alone, spark_sql, start_spark
 from benchmarks.memory import PeakMemory
-from benchmarks.report import Record, median, print_summary, print_table, write_json
+from benchmarks.report import Record, Value, median, print_summary, print_table, write_json
 from benchmarks.synthetic import SBI, deep_query, ensure_synthetic
+from benchmarks.timeline import good_from, own, timeline
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
 from benchmarks.tpch.queries import NUMBERS, query
 
-GOOD = 0.01
 PREPARED = (("orders", "o_custkey"), ("customer", "c_custkey"))
 """Layouts with which queries that join these two tables are read by customers."""
+TINY = {"sf": "0.01", "queries": (1, 3), "repeat": 1}
 COLUMNS = (
-    "query", "spark s", "duckdb s", "nearly s", "cold s", "first s", "first %", "first error", "recall", "1% s", "exact s", "looks",
-    "state MB", "equal",
+    "query", "spark s", "duckdb s", "nearly s", "cold s", "first s", "first %", "first error", "strict error", "recall", "1% s",
+    "strict 1% s", "exact s", "looks", "false", "state MB", "equal",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """An answer, when it came, and how good it was."""
-
-    seconds: float
-    answer: nearly.Answer
-    accuracy: Accuracy
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,9 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for table, key in PREPARED if options.prepare else ():
         db.prepare(table, by=key)
     db.sql("select count(*) from lineitem").run()
-    rows = []
+    rows: list[Record] = []
     for name, text in texts(options):
-        rows.append(measure(name, text, db, others, options.repeat))
+        cold = None if options.no_cold else cold_first(catalog, tables, text)
+        rows.append(measure(name, text, db, others, options.repeat) | {"cold s": cold})
         print(f"{name} done", file=sys.stderr, flush=True)
     db.close()
     spark.stop()
@@ -83,11 +75,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--queries", type=lambda text: tuple(int(part) for part in text.split(",")), default=NUMBERS)
     parser.add_argument("--repeat", type=int, default=1, help="runs of DuckDB and nearly, of which the median counts (default 1)")
     parser.add_argument("--no-spark", action="store_true", help="leave Spark SQL out, which takes most of the time")
+    parser.add_argument("--no-cold", action="store_true", help="leave out the first answers of fresh processes")
     parser.add_argument("--deep", action="store_true", help="also the slow-buffering query and WAKE's synthetic depths 0 to 10")
     parser.add_argument("--prepare", action="store_true", help="orders and customers in buckets of the customer's key before")
+    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where sf<N> is, or is generated")
     parser.add_argument("--json", type=Path, help="write the report to this file")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.tiny:
+        vars(options).update(TINY)
+    return options
 
 
 def texts(options: argparse.Namespace) -> list[tuple[str, str]]:
@@ -97,8 +94,8 @@ def texts(options: argparse.Namespace) -> list[tuple[str, str]]:
     return found
 
 
-def measure(name: str, text: str, db: nearly.Session, others: dict[str, Engine], repeat: int) -> Record:
-    """All engines on one query, in turn. The first run of each but Spark warms up; nearly's first answer in it is the cold one.
+def measure(name: str, text: str, db: nearly.Session, others: dict[str, Engine], repeat: int) -> dict[str, Value]:
+    """All engines on one query, in turn. The first run of each but Spark warms up.
 
     What nearly keeps in memory after that run is loaded before the others begin.
     """
@@ -117,7 +114,7 @@ def measure(name: str, text: str, db: nearly.Session, others: dict[str, Engine],
                 continue
             if turn or engine == "spark":
                 seconds.setdefault(engine, []).append(time.perf_counter() - began)
-    cold = timeline(db, text)[0].seconds
+    timeline(db, text)
     db._engine.native.samples.settle()
     runs = [timeline(db, text) for _ in range(repeat)]
     with PeakMemory() as peak:
@@ -131,41 +128,14 @@ def measure(name: str, text: str, db: nearly.Session, others: dict[str, Engine],
         problems.append("an early answer has another schema")
     medians = {engine: statistics.median(values) for engine, values in seconds.items()}
     first = looks[0]
-    good = good_from(looks)
     return {
         "query": name, "spark s": medians.get("spark"), "duckdb s": medians.get("duckdb"), "nearly s": medians.get("nearly"),
-        "cold s": cold, "first s": first.seconds, "first %": 100 * first.answer.progress, "first error": first.accuracy.error,
-        "first strict": first.accuracy.strict, "recall": first.accuracy.recall, "1% s": good, "exact s": looks[-1].seconds,
-        "looks": len(looks), "state MB": float(looks[-1].answer.stats.get("state_bytes", 0)) / 2**20,
+        "first s": first.seconds, "first %": 100 * first.answer.progress, "first error": first.accuracy.error,
+        "strict error": first.accuracy.strict, "recall": first.accuracy.recall, "1% s": good_from(looks),
+        "strict 1% s": good_from(looks, strictly=True), "exact s": looks[-1].seconds, "looks": len(looks),
+        "false": sum(look.false for look in looks), "state MB": float(looks[-1].answer.stats.get("state_bytes", 0)) / 2**20,
         "peak_mb": peak.megabytes, "equal": not found, "problem": "; ".join(dict.fromkeys(problems)) or None,
     }  # fmt: skip
-
-
-def own(db: nearly.Session) -> Engine:
-    """nearly's exact run, without early answers."""
-
-    def answer(text: str) -> pa.Table:
-        return db.sql(text).exact().table
-
-    return answer
-
-
-def timeline(db: nearly.Session, text: str) -> list[Look]:
-    """All answers with their times; how good they were is judged after the last."""
-    began = time.perf_counter()
-    found = [(time.perf_counter() - began, answer) for answer in db.sql(text)]
-    exact = found[-1][1].table
-    return [Look(seconds, answer, accuracy(answer, exact)) for seconds, answer in found]
-
-
-def good_from(looks: Sequence[Look]) -> float:
-    """From when on every answer's true error stays below 1 %."""
-    since = looks[-1].seconds
-    for look in reversed(looks):
-        if look.accuracy.error >= GOOD:
-            break
-        since = look.seconds
-    return since
 
 
 def summarize(rows: Sequence[Record]) -> Record:
@@ -175,17 +145,20 @@ def summarize(rows: Sequence[Record]) -> Record:
         pairs = [(row.get(above), row.get(below)) for row in rows]
         return [float(a) / float(b) for a, b in pairs if isinstance(a, float) and isinstance(b, float) and b]
 
-    errors = [float(row["first error"]) for row in rows if isinstance(row["first error"], float)]
-    peaks = [float(row["peak_mb"]) for row in rows if isinstance(row["peak_mb"], float)]
-    recalls = [float(row["recall"]) for row in rows if isinstance(row["recall"], float)]
+    def values(name: str) -> list[float]:
+        return [value for row in rows if isinstance(value := row.get(name), float)]
+
     return {
-        "cold_first_vs_duckdb": median(ratios("duckdb s", "cold s")),
+        "cold_first_vs_duckdb": median(ratios("duckdb s", "cold s")), "cold_first_vs_spark": median(ratios("spark s", "cold s")),
         "first_vs_spark": median(ratios("spark s", "first s")), "first_vs_duckdb": median(ratios("duckdb s", "first s")),
         "percent1_vs_spark": median(ratios("spark s", "1% s")), "percent1_vs_duckdb": median(ratios("duckdb s", "1% s")),
-        "first_error": median(errors), "first_recall": median(recalls),
+        "strict_percent1_vs_spark": median(ratios("spark s", "strict 1% s")),
+        "strict_percent1_vs_duckdb": median(ratios("duckdb s", "strict 1% s")),
+        "first_error": median(values("first error")), "first_strict_error": median(values("strict error")),
+        "first_recall": median(values("recall")), "false_errors": sum(int(row["false"] or 0) for row in rows),
         "exact_over_spark": median(ratios("exact s", "spark s")), "exact_over_duckdb": median(ratios("exact s", "duckdb s")),
         "exact_over_own": median(ratios("exact s", "nearly s")),
-        "mismatches": sum(row["equal"] is not True for row in rows), "peak_mb": max(peaks, default=None),
+        "mismatches": sum(row["equal"] is not True for row in rows), "peak_mb": max(values("peak_mb"), default=None),
     }  # fmt: skip
 
 

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.report import Record, print_summary, print_table, write_json
 from benchmarks.synopses import accuracy, dimensions, speed, updates
-from benchmarks.synopses.data import DATA_SETS, DataSet, sensor
+from benchmarks.synopses.data import DATA_SETS, DataSet, adversarial, sensor
 
 ACCURACY = ("data", "variant", "aggregate", "median error %", "seed %", "uniform %", "stratified %", "vs uniform", "vs stratified",
             "median interval %", "coverage", "hard failures", "processed %")  # fmt: skip
+
+FOLLOWED_ROWS = 2_000_000
+TINY_ROWS = 50_000
+TINY_SPEED = speed.Size(rows=TINY_ROWS, queries=100, batch=1_000)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 1 when a certain bound failed or a tree lost a row."""
     options = parse(arguments)
-    rows = [row for name in options.data for row in _accuracy(DATA_SETS[name](), options.queries)]
+    rows = [row for data in _data(options) for row in _accuracy(data, options.queries)]
     print_table(ACCURACY, rows)
-    several = list(dimensions.measure(options.queries // 10))
+    several = list(dimensions.measure(options.queries // 10, TINY_ROWS if options.tiny else dimensions.ROWS))
     _show("several columns, 1,024 leaves", several)
-    followed = sensor(2_000_000)
+    followed = sensor(TINY_ROWS if options.tiny else FOLLOWED_ROWS)
     changes = [updates.sorted_arrivals(followed, 1000), updates.concentrated_deletes(followed, 1000)]
     _show("after changes", changes)
-    times = speed.measure()
-    _show("time, 10 million rows", [times])
+    size = TINY_SPEED if options.tiny else speed.Size()
+    times = speed.measure(size)
+    _show(f"time, {size.rows:,} rows", [times])
     summary = summarize(rows, several, changes, times, updates.pause(followed))
     print()
     print_summary(summary)
@@ -40,11 +45,21 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run bench synopsis", description=__doc__)
     parser.add_argument("--queries", type=int, default=2000, help="random queries on each data set (default 2000)")
     parser.add_argument("--data", nargs="+", choices=list(DATA_SETS), default=list(DATA_SETS), help="data sets (default all)")
+    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
     parser.add_argument("--json", type=Path, help="write the report to this file")
     options = parser.parse_args(arguments)
+    if options.tiny:
+        options.queries = 100
     if options.queries < 10:
         parser.error("--queries must be at least 10")
     return options
+
+
+def _data(options: argparse.Namespace) -> Iterator[DataSet]:
+    if options.tiny:
+        yield adversarial(TINY_ROWS)
+    else:
+        yield from (DATA_SETS[name]() for name in options.data)
 
 
 def _accuracy(data: DataSet, queries: int) -> list[Record]:

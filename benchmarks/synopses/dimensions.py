@@ -19,6 +19,7 @@ from nearly.synopsis.structure.rows import Floats, Mask, Rows, tickets_of
 from nearly.synopsis.structure.state import State
 from nearly.synopsis.structure.statistics import COUNT, SUM, frame_for
 
+ROWS = 1_000_000
 LEAVES = 1024
 RATE = 0.005
 DRAWS = 4
@@ -46,8 +47,8 @@ class UniformOverTree:
         return exact + float(response.mean()), 1.96 * float(response.std()) / np.sqrt(len(self.sample))
 
 
-def measure(queries: int) -> Iterator[Record]:
-    coordinates, values = several_columns()
+def measure(queries: int, size: int) -> Iterator[Record]:
+    coordinates, values = several_columns(size)
     identity = np.arange(len(values), dtype=np.uint64)
     budget = round(RATE * len(values))
     for dimensions in range(2, 6):

@@ -15,8 +15,10 @@ LARGE_TABLES = ("lineitem", "orders")
 SMALL_TABLES = ("customer", "nation", "part", "partsupp", "region", "supplier")
 TABLES = (*LARGE_TABLES, *SMALL_TABLES)
 
-PARTS = {"0.1": 4, "1": 16, "10": 64}
+PARTS = {"0.01": 1, "0.1": 4, "1": 16, "10": 64, "30": 128, "100": 256}
 """Files per large table at each scale factor."""
+BYTES = 0.45e9
+"""Room that a unit of the scale factor takes, with some to spare."""
 
 
 def ensure_tables(scale: str, directory: Path = DEFAULT_DIRECTORY, parts: int | None = None) -> dict[str, Path]:
@@ -28,13 +30,20 @@ def ensure_tables(scale: str, directory: Path = DEFAULT_DIRECTORY, parts: int | 
     if not target.exists():
         print(f"generating TPC-H at scale factor {scale} in {target} (once)", file=sys.stderr, flush=True)
         directory.mkdir(parents=True, exist_ok=True)
+        _require_room(directory, BYTES * float(scale))
         draft = Path(tempfile.mkdtemp(prefix=f".sf{scale}-", dir=directory))
         try:
             _generate(scale, draft, parts or PARTS[scale])
-            _publish(draft, target)
+            publish(draft, target)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return {table: target / table for table in TABLES}
+
+
+def _require_room(directory: Path, needed: float) -> None:
+    free = shutil.disk_usage(directory).free
+    if free < needed:
+        raise SystemExit(f"{directory} has {free / 1e9:.1f} GB free, and about {needed / 1e9:.1f} GB are needed")
 
 
 def _generate(scale: str, directory: Path, large_parts: int) -> None:
@@ -57,7 +66,7 @@ def _generator() -> str:
     return found
 
 
-def _publish(draft: Path, target: Path) -> None:
+def publish(draft: Path, target: Path) -> None:
     """Move the finished draft into place; another process that was faster wins."""
     draft.chmod(0o755)
     try:

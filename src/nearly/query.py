@@ -86,8 +86,8 @@ class Query:
         """
         goal = Goal(error, seconds) if error is not None or seconds is not None else self._goal
         for name, value in (("error", goal.error), ("seconds", goal.seconds)):
-            if value is not None and not value > 0:
-                raise SchemaError(f"{name}={value} must be greater than 0")
+            if value is not None and (not isinstance(value, int | float) or not value > 0):
+                raise SchemaError(f"{name}={value!r} must be greater than 0")
         return self._answers(goal)
 
     def run(self, *, error: float | None = None, seconds: float | None = None) -> Answer:
@@ -133,7 +133,7 @@ class Query:
             if routed.exact or self._using is not None or (goal.error is not None and routed.error <= goal.error):
                 return
         run = self._fresh_run()
-        run.lasting = goal.error is not None
+        run.goal = goal.error
         deadline = Deadline(run, goal.seconds)
         answers = run.answers()
         shown = False

@@ -78,6 +78,26 @@ def megabytes(text: str) -> int:
     return max(1, int(float(match.group(1)) * _SIZES[match.group(2)]))
 
 
+def _confidence(value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise SchemaError(f"confidence={value!r} must lie between 0 and 1")
+    return float(value)
+
+
+def _seed(value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise SchemaError(f"seed={value!r} must be a whole number that is not negative")
+    return value
+
+
+def _names(given: Sequence[str]) -> list[str]:
+    """Names of tables, given as a list or as the one name there is."""
+    names = [given] if isinstance(given, str) else list(given)
+    if not all(isinstance(name, str) for name in names):
+        raise SchemaError(f"stream={given!r} must be names of tables")
+    return names
+
+
 class Session:
     """A catalog of tables and the engine that answers queries over them."""
 
@@ -158,9 +178,7 @@ class Session:
 
     def table(self, name: str, *, confidence: float = 0.95, seed: int = 0) -> Frame:
         """A table as an evolving data frame; its `info` is what is known of the table: layouts, rows, version."""
-        if not 0 < confidence < 1:
-            raise SchemaError(f"confidence={confidence} must lie between 0 and 1")
-        return Workspace(self._open, Request(confidence, seed)).frame(name)
+        return Workspace(self._open, Request(_confidence(confidence), _seed(seed))).frame(name)
 
     def drop(self, name: str) -> None:
         """Forget a table and remove what nearly wrote for it; the user's own files stay."""
@@ -206,11 +224,7 @@ class Session:
         """
         plain, goal = split_goal(text)
         asked = confidence if goal.confidence is None else goal.confidence
-        if not 0 < asked < 1:
-            raise SchemaError(f"confidence={asked} must lie between 0 and 1")
-        if seed < 0:
-            raise SchemaError(f"seed={seed} must not be negative")
-        request = Request(asked, seed, None if stream is None else frozenset(stream))
+        request = Request(_confidence(asked), _seed(seed), None if stream is None else frozenset(_names(stream)))
         return Query(self._help, plain, request, kernel, goal, using)
 
     def function(self, name: str, function: Callable[..., Any], returns: str = "double") -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.coverage import main, summarize
+from benchmarks.sampling.estimators import main, summarize
 from benchmarks.sampling.verified import Verified
 
 SUMMARY = {

@@ -24,6 +24,7 @@ from nearly.synopsis.query.view import View
 from nearly.synopsis.structure.rows import Rows
 from nearly.synopsis.synopsis import Synopsis
 from nearly.synopsis.upkeep.store import Store
+from tests.fixtures.long import first_quick
 from tests.processes import HUNG, environment
 from tests.synopsis.oracle import LoggedArchive, ask, built, rows_of
 
@@ -48,18 +49,22 @@ def follow(told):
         number += 1
 
 chance, acknowledged = random.Random(0), -1
-for _ in range(20):
+for _ in range(int(sys.argv[2])):
     heard, told = os.pipe()
     child = os.fork()
     if child == 0:
         follow(told)
     os.close(told)
-    time.sleep(0.02 + chance.random() * 0.4)
+    said, wanted = b"", chance.randrange(6)      # how many batches are acknowledged before the kill
+    while said.count(b" ") < wanted:
+        said += os.read(heard, 1 << 20)
+    time.sleep(chance.random() * 0.1)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    lines = os.read(heard, 1 << 20).split()
+    while more := os.read(heard, 1 << 20):
+        said += more
     os.close(heard)
-    acknowledged = max([acknowledged, *map(int, lines)])
+    acknowledged = max([acknowledged, *map(int, said.split())])
     synopsis = opened()
     last = synopsis.stats()["streams"].get("s", -1)
     assert acknowledged <= last <= acknowledged + 1, (acknowledged, last)
@@ -256,12 +261,12 @@ def test_damage_is_an_error_that_says_what_to_do(tmp_path: Path, damage: str) ->
         reopen(tmp_path / "s")
 
 
-@pytest.mark.long
-def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", first_quick([5, 20], 1))
+def test_kills_lose_nothing_and_repeat_nothing(tmp_path: Path, kills: int) -> None:
     """A follower is killed at random moments; every batch it acknowledged is there, and each exactly once."""
     stored(tmp_path / "s").store.close()
     done = subprocess.run(
-        [sys.executable, "-c", KILLER, str(tmp_path / "s")],
+        [sys.executable, "-c", KILLER, str(tmp_path / "s"), str(kills)],
         env=environment(),
         capture_output=True,
         text=True,
@@ -270,4 +275,4 @@ def test_twenty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout) > 40
+    assert int(done.stdout) > kills

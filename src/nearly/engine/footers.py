@@ -66,7 +66,7 @@ def read_footer(path: str) -> Footer:
         arrow = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
         raise EngineError(f"the Parquet footer of {path} is damaged: {error}; write the file again") from error
-    _refuse_same_names(arrow.names, path)
+    _refuse_odd_names(arrow.names, path)
     leaves = _first_leaves(arrow)
     kinds = column_types(metadata, arrow, path)
     row_groups = _row_groups(metadata, path, arrow.names, kinds, leaves)
@@ -99,9 +99,14 @@ def read_footer_bytes(path: str) -> tuple[bytes, os.stat_result]:
         raise EngineError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _refuse_same_names(names: Sequence[str], path: str) -> None:
+def _refuse_odd_names(names: Sequence[str], path: str) -> None:
+    """Queries need columns to read, and names to tell them apart by."""
+    if not names:
+        raise SchemaError(f"{path} has no columns, so there is nothing to ask of it")
     seen: set[str] = set()
     for name in names:
+        if not name.strip():
+            raise SchemaError(f"{path} has a column without a name ({name!r}), which SQL cannot name; rename it")
         if name.lower() in seen:
             raise SchemaError(f"{path} has two columns named {name!r} (case does not count); rename one of them")
         seen.add(name.lower())

@@ -1,27 +1,11 @@
-"""What a kernel is: something that runs a plan over the tables of a catalog and hands Arrow back."""
+"""What a kernel hands back, in the form that users are given. Law: all kernels give the same rows and types for a plan."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import pyarrow as pa
 
-from nearly.plan.nodes import Plan, Query
+from nearly.plan.nodes import Query
 from nearly.plan.types import is_simple, to_arrow
-
-
-class Kernel(Protocol):
-    """Law: all kernels give the same rows and the same types for a plan that they accept."""
-
-    name: str
-
-    def refusal(self, plan: Plan) -> str | None:
-        """Why this kernel does not run the plan; None when it does."""
-        ...
-
-    def run(self, plan: Plan) -> pa.Table:
-        """The plan's rows, under its unique column names."""
-        ...
 
 
 def finished(table: pa.Table, query: Query) -> pa.Table:

@@ -28,6 +28,7 @@ from nearly.engine.python_functions import Functions
 from nearly.engine.reading import NativeReader
 from nearly.engine.samples import Samples
 from nearly.engine.shares import Shares
+from nearly.engine.splice import spliced_tables
 from nearly.engine.stages import Stage, Tail, cut
 from nearly.engine.worker import ERROR, PAYLOAD_SCHEMA, SLOT, Fragment, Native, Output, Settings, StageTask, decode
 from nearly.errors import EngineError, Unsupported
@@ -68,7 +69,6 @@ class NativeKernel:
     find_table: FindTable
     reader: NativeReader
     memory_mb: int
-    name: str = "native"
     samples: Samples = field(default_factory=lambda: Samples(Native()))
     functions: Functions = field(default_factory=Functions)
     durations: Durations = field(default_factory=Durations)
@@ -208,9 +208,9 @@ def _with_slot(sql: str, keys: tuple[str, ...], slots: int) -> str:
     """The query with one more column: the site each row goes to."""
     hashed = exp.Anonymous(this="hash", expressions=[exp.column(key, quoted=True) for key in keys])
     slot = exp.Cast(this=exp.Mod(this=hashed, expression=exp.Literal.number(slots)), to=exp.DataType.build("int"))
-    inner = exp.Subquery(this=exp.Anonymous(this="query"), alias=exp.TableAlias(this=exp.to_identifier("sent")))
-    text = exp.Select(expressions=[exp.Star(), exp.alias_(slot, SLOT, quoted=True)], from_=exp.From(this=inner)).sql("duckdb")
-    return str(text).replace("QUERY()", sql)
+    sent = exp.Table(this=exp.to_identifier("sent:rows", quoted=True))
+    text = exp.Select(expressions=[exp.Star(), exp.alias_(slot, SLOT, quoted=True)], from_=exp.From(this=sent)).sql("duckdb")
+    return spliced_tables(str(text), {"sent:rows": sql})
 
 
 def received(rows: pa.Table) -> dict[str, pa.Table]:

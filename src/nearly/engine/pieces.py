@@ -17,6 +17,7 @@ from sqlglot import exp
 from nearly.engine.blocks import Block, Part
 from nearly.engine.layouts import Layout, Table
 from nearly.engine.reading import NativeReader, literal_path
+from nearly.engine.splice import spliced_constant
 from nearly.errors import EngineError
 from nearly.plan.dialects import native
 from nearly.plan.expressions import Literal
@@ -126,7 +127,7 @@ class Pieces:
 
     def _files(self, template: str, paths: Sequence[str]) -> str:
         quoted = ", ".join("'" + literal_path(path).replace("'", "''") + "'" for path in paths)
-        return template.replace(f"'{_FILES}'", quoted)
+        return spliced_constant(template, _FILES, quoted)
 
 
 def ranged_column(table: Table) -> str:

@@ -13,10 +13,11 @@ from nearly.engine.layouts import Layout, Table
 from nearly.engine.pieces import Pieces, ranged_column
 from nearly.engine.reading import NativeReader
 from nearly.plan.nodes import Scan
+from nearly.plan.types import DataType
 
 
 class Shares:
-    """The shares of the spread tables of one stage; tables shared by ranges are cut at the same values."""
+    """The shares of the spread tables of one stage; tables shared by ranges of one type are cut at the same values."""
 
     def __init__(self, reader: NativeReader, tables: Sequence[tuple[Scan, Table]], sites: int) -> None:
         self._reader = reader
@@ -25,20 +26,27 @@ class Shares:
         hashed = [table.layout(scan.layout).clustering for scan, table in tables if scan.share == "buckets"]
         counts = [clustering.buckets for clustering in hashed if clustering is not None and clustering.buckets is not None]
         self._coarsest = min(counts, default=1)
-        self._cuts = range_cuts(max(ranged, key=lambda table: table.rows), sites) if ranged else []
+        by_size = sorted(ranged, key=lambda table: table.rows)
+        self._cuts = {_key_type(table): range_cuts(table, sites) for table in by_size}
 
     def view(self, scan: Scan, table: Table, site: int) -> str:
         """The query by which a site reads its share."""
         layout = table.base if scan.share == "range" else table.layout(scan.layout)
         pieces = Pieces(self._reader, table, layout, [field.source for field in scan.fields])
         if scan.share == "range":
-            return pieces.of_range(*range_of(self._cuts, site)) if site <= len(self._cuts) else pieces.nothing()
+            cuts = self._cuts[_key_type(table)]
+            return pieces.of_range(*range_of(cuts, site)) if site <= len(cuts) else pieces.nothing()
         blocks = self._bucket_share(layout, site) if scan.share == "buckets" else block_share(layout.blocks, self._sites, site)
         return pieces.of_blocks(blocks)
 
     def _bucket_share(self, layout: Layout, site: int) -> list[Block]:
         """The blocks of a site's buckets; layouts of more buckets are folded to the fewest of the stage."""
         return [block for block in layout.blocks if (block.bucket or 0) % self._coarsest % self._sites == site]
+
+
+def _key_type(table: Table) -> DataType:
+    """Keys of different types are never equal, so their ranges need not line up."""
+    return table.column(ranged_column(table)).type
 
 
 def range_of(cuts: Sequence[Any], place: int) -> tuple[Any, Any]:

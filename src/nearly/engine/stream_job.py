@@ -244,7 +244,7 @@ class _Compiler:
         self.cut = cut
         self.units = units
         self.sites = sites
-        self.names = {scan: f"piece_{place}" for place, scan in enumerate(cut.scans)}
+        self.names = {scan: f"piece:{place}" for place, scan in enumerate(cut.scans)}
         self.statics: dict[str, str] = {}
         self.missing_rows = 0
         """Rows of tables that the driver would have to read for the static inputs that it has not in memory."""

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from nearly.engine.result_log import DRIVER, TASK, Batch, ResultLog
 from nearly.engine.running import Running
+from nearly.engine.splice import spliced_tables
 from nearly.engine.worker import ERROR, Native, Settings, native, payload_row
 from nearly.errors import EngineError
 
@@ -250,7 +251,8 @@ class _Reading:
         if not stages:
             return {}
         pieces = [self._pieces(first, min(first + self._step, self.end)) for first in range(self.start, self.end, self._step)]
-        queries = [_over(sql, piece) for _, sql in stages for piece in pieces]
+        # a view for each piece would have DuckDB bind them twice
+        queries = [spliced_tables(sql, piece) for _, sql in stages for piece in pieces]
         with ThreadPoolExecutor(self.fragment.settings.threads) as pool:
             found = list(pool.map(lambda query: self.engine.run(query, self.views, inputs, self.running), queries))
         width = len(pieces)
@@ -284,13 +286,6 @@ def _read_all(reading: _Reading, exact: Exact, site: int) -> Batch:
     with reading.engine.loaded(exact.statics, reading.running):
         answer = reading.engine.run(exact.sql, (), {}, reading.running)
     return Batch(site, reading.start, reading.fragment.units, time.perf_counter() - began, 0, {ANSWER: answer}, exact=True)
-
-
-def _over(sql: str, pieces: dict[str, str]) -> str:
-    """The stage's SQL with its pieces in place; a view for each would have DuckDB bind them twice."""
-    for name, body in pieces.items():
-        sql = sql.replace(f'"{name}"', f"({body})")
-    return sql
 
 
 class _Stopping:

@@ -10,13 +10,27 @@ from sqlglot import exp
 
 from nearly.errors import SchemaError, UnknownName, Unsupported
 from nearly.plan import functions
-from nearly.plan.expressions import AggregateCall, Expression, Frame, Literal, SortKey, Subquery, WindowCall, children
+from nearly.plan.expressions import (
+    AggregateCall,
+    Expression,
+    Frame,
+    Literal,
+    Sizes,
+    SortKey,
+    Subquery,
+    WindowCall,
+    children,
+    size,
+)
 from nearly.plan.nodes import Plan
 from nearly.plan.scope import Scope
 from nearly.plan.types import BOOLEAN, DATE, NULL, STRING, DataType, common_type, from_name
 from nearly.plan.user_functions import marked
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+MOST_PARTS = 20_000
+"""Functions that stand for expressions with an argument in two places make nested calls grow exponentially."""
+
 BindPlan = Callable[[exp.Expr, Scope], Plan]
 
 BINARY: dict[type[exp.Expr], str] = {
@@ -49,8 +63,15 @@ class ExpressionBinder:
     aliases: dict[str, Expression] = field(default_factory=dict)
     windows: dict[str, exp.Window] = field(default_factory=dict)
     grouping: Callable[[str, list[Expression]], Expression] | None = None
+    sizes: Sizes = field(default_factory=dict)
 
     def __call__(self, node: exp.Expr) -> Expression:
+        bound = self._bound(node)
+        if size(bound, self.sizes) > MOST_PARTS:
+            raise Unsupported(f"an expression that repeats its arguments in more than {MOST_PARTS:,} parts")
+        return bound
+
+    def _bound(self, node: exp.Expr) -> Expression:
         handler = HANDLERS.get(type(node))
         if handler is not None:
             return handler(self, node)

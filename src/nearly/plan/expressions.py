@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from nearly.plan.immutable import Remembering, node
 from nearly.plan.types import BOOLEAN, DataType
 
 if TYPE_CHECKING:
     from nearly.plan.nodes import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+@node
+class Expression(Remembering):
     """Base of all expressions."""
 
     type: DataType
@@ -26,21 +27,21 @@ class Expression:
 E = TypeVar("E", bound=Expression)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Column(Expression):
     """A column of the input, or of an enclosing query."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Literal(Expression):
     """A constant; `value` is the Python value that Arrow gives for the type (None for null)."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Call(Expression):
     """A scalar function or operator applied to arguments that already have the types it takes."""
 
@@ -48,7 +49,7 @@ class Call(Expression):
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class UserCall(Expression):
     """A function that the user brought; `symbol` is its name in the native engine, which no other function has."""
 
@@ -57,7 +58,7 @@ class UserCall(Expression):
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Cast(Expression):
     """`CAST`, or `TRY_CAST` when `safe`: null instead of an error."""
 
@@ -74,7 +75,7 @@ class SortKey:
     nulls_first: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class AggregateCall(Expression):
     """An aggregate function; `where` is its FILTER clause."""
 
@@ -93,7 +94,7 @@ class Frame:
     end: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class WindowCall(Expression):
     """An aggregate or ranking function over a window."""
 
@@ -103,7 +104,7 @@ class WindowCall(Expression):
     frame: Frame | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Subquery(Expression):
     """A subquery used as a value: `kind` is scalar, in (with `operands` on its left) or exists."""
 
@@ -114,6 +115,8 @@ class Subquery(Expression):
 
 def children(expression: Expression) -> tuple[Expression, ...]:
     """The expressions directly below, subquery plans not included."""
+    if isinstance(expression, Literal | Column):
+        return ()
     found: list[Expression] = []
     for field in fields(expression):
         found.extend(expressions_in(getattr(expression, field.name)))
@@ -137,8 +140,24 @@ def walk(expression: Expression) -> Iterator[Expression]:
         yield from walk(child)
 
 
+Sizes = dict[int, tuple[Expression, int]]
+"""Sizes of expressions by their identity."""
+
+
+def size(expression: Expression, known: Sizes) -> int:
+    """How many parts besides constants an expression has, one that occurs twice counted twice; each is looked at once."""
+    if isinstance(expression, Literal):
+        return 0
+    found = known.get(id(expression))
+    if found is None:
+        found = known[id(expression)] = expression, 1 + sum(size(child, known) for child in children(expression))
+    return found[1]
+
+
 def map_children(expression: E, change: Callable[[Expression], Expression]) -> E:
     """The same expression over changed children; the very same object when nothing changed."""
+    if isinstance(expression, Literal | Column):
+        return expression
     changes: dict[str, Any] = {}
     for field in fields(expression):
         old = getattr(expression, field.name)

@@ -17,10 +17,10 @@ from nearly.plan.expressions import (
     expressions_in,
     map_value,
 )
+from nearly.plan.immutable import Remembering, node
 from nearly.plan.types import BOOLEAN, DataType
 
 JOIN_KINDS = ("inner", "left", "right", "full", "semi", "anti", "cross")
-SET_KINDS = ("union", "intersect", "except")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Output:
         return Column(self.expression.type, self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@node
+class Plan(Remembering):
     """Base of all nodes."""
 
     @property
@@ -49,7 +49,12 @@ class Plan:
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(column.name for column in self.columns)
+        try:
+            found: frozenset[str] = self._names
+        except AttributeError:
+            found = frozenset(column.name for column in self.columns)
+            object.__setattr__(self, "_names", found)
+        return found
 
     def expressions(self) -> Iterator[Expression]:
         """The expressions this node evaluates itself."""
@@ -95,9 +100,9 @@ class Plan:
         """Names that expressions of this tree use and no node of it produces: references to an enclosing query."""
         used: set[str] = set()
         made: set[str] = set()
-        for node in self.walk():
-            made |= node.names
-            for expression in node.expressions():
+        for each in self.walk():
+            made |= each.names
+            for expression in each.expressions():
                 used |= columns_of(expression)
         return frozenset(used - made)
 
@@ -137,7 +142,7 @@ class Field:
     nullable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Scan(Plan):
     """The rows of a registered table.
 
@@ -155,7 +160,7 @@ class Scan(Plan):
         return tuple(Column(field.type, field.name) for field in self.fields)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Input(Plan):
     """Rows that another stage hands over under this name."""
 
@@ -167,7 +172,7 @@ class Input(Plan):
         return self.given
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Values(Plan):
     """Constant rows; with no columns and one empty row it is the input of a SELECT without FROM."""
 
@@ -184,7 +189,7 @@ class Values(Plan):
         return self.given
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Filter(Plan):
     """Rows for which the predicate is true."""
 
@@ -200,7 +205,7 @@ class Filter(Plan):
         return self.child.columns
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Project(Plan):
     """One output row for each input row."""
 
@@ -212,7 +217,7 @@ class Project(Plan):
         return tuple(output.column for output in self.outputs)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Join(Plan):
     """A join; semi and anti keep the left columns only, cross has no condition."""
 
@@ -232,7 +237,7 @@ class Join(Plan):
         return self.left.columns if self.kind in ("semi", "anti") else self.left.columns + self.right.columns
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Aggregate(Plan):
     """Groups by `keys`; no keys means one row, also for no input.
 
@@ -257,7 +262,7 @@ class Aggregate(Plan):
         return (*(key.column for key in self.keys), *(each.column for each in self.aggregates), *extra)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Window(Plan):
     """The child's columns and one more for each window call."""
 
@@ -274,7 +279,7 @@ class Window(Plan):
         return (*self.child.columns, *(output.column for output in self.outputs))
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class SetOperation(Plan):
     """UNION, INTERSECT or EXCEPT by position; `every` is ALL: duplicates count. Both sides have the types of `given`."""
 
@@ -294,7 +299,7 @@ class SetOperation(Plan):
         return self.given
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Sort(Plan):
     """The rows in order."""
 
@@ -306,7 +311,7 @@ class Sort(Plan):
         return self.child.columns
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Limit(Plan):
     """At most `count` rows (all when None) after skipping `offset`."""
 
@@ -319,7 +324,7 @@ class Limit(Plan):
         return self.child.columns
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Apply(Plan):
     """The rows that a user's function makes of the child's; it is given the columns `taken` and gives those in `given`.
 
@@ -346,7 +351,7 @@ class Apply(Plan):
         return self.given if self.by is None else (*self.given, self.by)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Exchange(Plan):
     """Rows move between sites: `hash` by keys, `broadcast` to every site, `gather` to the driver."""
 

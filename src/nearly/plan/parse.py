@@ -23,6 +23,9 @@ MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 150
 """Nesting beyond this overflows the parser's stack; nobody writes it by hand."""
 
+MOST_JOINS = 100
+"""Planners take minutes to order more of them."""
+
 FORBIDDEN_FUNCTIONS = {
     "reflect": "it calls arbitrary JVM methods",
     "try_reflect": "it calls arbitrary JVM methods",
@@ -174,8 +177,12 @@ def _refuse_what_is_not_a_query(tree: exp.Expr) -> None:
     if not isinstance(tree, exp.Query | exp.Values):
         kind = tree.name.upper() if isinstance(tree, exp.Command) else tree.key.upper()
         raise ParseError(f"only a query (SELECT, WITH, VALUES) is accepted, not {kind}; run it in Spark itself")
+    joins = 0
     for node in tree.walk():
         _refuse_emptiness(node)
+        joins += isinstance(node, exp.Join)
+        if joins > MOST_JOINS:
+            raise Unsupported(f"more than {MOST_JOINS} joins in one query; join in steps and register what comes out of each")
         if isinstance(node, exp.Anonymous) and node.name.lower() in FORBIDDEN_FUNCTIONS:
             raise Unsupported(f"function {node.name!r} is refused: {FORBIDDEN_FUNCTIONS[node.name.lower()]}")
         if isinstance(node, exp.QueryTransform):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,11 +25,11 @@ from nearly.progressive.cells import Sides, assemble, floats
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.own_intervals import OwnIntervals
 from nearly.progressive.reading import Reading
-from nearly.progressive.row_changes import rows_of
+from nearly.progressive.row_changes import Known, rows_of
 from nearly.rewrite.cut import Cut, Gathered
 from nearly.rewrite.few_rows import ANSWER_KEYS, FEW_ROWS, few_rows
 from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
-from nearly.rewrite.weighted import Growths, Weighted
+from nearly.rewrite.weighted import Growths, RowSet, Weighted
 
 REPLICATED_ROWS = 2_000_000
 """Replicates are evaluated when the state has at most so many rows, counted once per replicate."""
@@ -51,8 +52,11 @@ class Evaluation:
     state: State
     confidence: float
     certain: CertainBounds
-    lasting: bool = False
-    """Whether intervals stay valid when somebody stops as soon as they are narrow."""
+    goal: float | None = None
+    """The error at which somebody stops; then intervals stay valid when that is as soon as they are narrow."""
+    count_keys: Callable[[Aggregate], int | None] = lambda _: None
+    """Counts the keys of an aggregate exactly, where that is worth it."""
+    counts: dict[Aggregate, int] = field(default_factory=dict)
 
     def answer(self, reading: Reading, look: int, stats: dict[str, Any]) -> Answer:
         """The estimate after the units read, with bounds."""
@@ -63,13 +67,30 @@ class Evaluation:
         sides = Sides.of(found, self.query).opened(evolving, self.certain.columns(found, reading.positions))
         if evolving and found.num_rows:
             sides = self._bounded(point, found, growths, reading, look, sides).within_certain()
-        rows = rows_of(point.rows, found.num_rows, models, reading, failure_at(self.confidence, look if self.lasting else None))
+        failure = failure_at(self.confidence, look if self.lasting else None)
+        known = Known(models, self.counts)
+        rows = rows_of(point.rows, found.num_rows, known, reading, failure)
+        if self.goal is not None and sides.error <= self.goal < rows.error and self._counted(point.rows):
+            rows = rows_of(point.rows, found.num_rows, known, reading, failure)
         facts = stats | {"evolving": tuple(evolving)}
         if models:
             facts["unseen_groups"] = next(iter(models.values())).unseen
         if self.lasting:
             facts["anytime_error"] = sides.error
         return assemble(self.query, sides, rows, reading.share, self.confidence, facts)
+
+    @property
+    def lasting(self) -> bool:
+        return self.goal is not None
+
+    def _counted(self, rows: RowSet) -> bool:
+        """Have the keys counted whose number is all that keeps an answer from being good enough."""
+        if rows.undecided or rows.open or len(rows.keys) != 1 or rows.keys[0] in self.counts:
+            return False
+        found = self.count_keys(rows.keys[0])
+        if found is not None:
+            self.counts[rows.keys[0]] = found
+        return found is not None
 
     def exact_table(self) -> pa.Table:
         """The tail over all units."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -15,28 +16,43 @@ from nearly.progressive.reading import Reading
 from nearly.rewrite.weighted import RowSet
 
 
-def rows_of(rows: RowSet, shown: int, models: dict[Aggregate, Incidence], reading: Reading, failure: float) -> Rows:
-    """What is known of the rows of an answer that shows some of them.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the keys of aggregates: models of those seen, and how many there are in all, where they were counted."""
 
-    New keys of an aggregate may each bring a row. How many there may be is told by those that were seen in few groups of units;
-    that no key was is no proof that there are none.
-    """
+    models: dict[Aggregate, Incidence]
+    counts: dict[Aggregate, int]
+
+    def unseen(self, aggregate: Aggregate, share: float, failure: float) -> UnseenRows | None:
+        """The keys that are still to come.
+
+        How many there may be is told by those that were seen in few groups of units; that no key was is no proof that there are
+        none.
+        """
+        model = self.models.get(aggregate)
+        if model is None:
+            return None
+        if aggregate in self.counts:
+            left = self.counts[aggregate] - model.seen
+            return UnseenRows(left, left)
+        return UnseenRows(model.unseen, unseen_at_most(share, failure) if model.is_settled else math.inf)
+
+
+def rows_of(rows: RowSet, shown: int, known: Known, reading: Reading, failure: float) -> Rows:
+    """What is known of the rows of an answer that shows some of them; new keys of an aggregate may each bring a row."""
     if rows.final:
         return Rows()
-    tentative = pa.array([True] * shown, pa.bool_()) if rows.undecided else None
-    unseen = _unseen(rows, shown, models, reading, failure)
-    if rows.undecided or unseen is None:
-        return Rows(False, unseen, tentative, math.inf)
-    return Rows(False, unseen, tentative, unseen.most / shown if shown else math.inf)
+    unseen = _unseen(rows, shown, known, reading, failure)
+    if rows.undecided:
+        return Rows(False, unseen, pa.array([True] * shown, pa.bool_()), math.inf)
+    if unseen is None:
+        return Rows(False, None, None, math.inf)
+    error = 0.0 if not unseen.most else unseen.most / shown if shown else math.inf
+    return Rows(not unseen.most, unseen, None, error)
 
 
-def _unseen(rows: RowSet, shown: int, models: dict[Aggregate, Incidence], reading: Reading, failure: float) -> UnseenRows | None:
+def _unseen(rows: RowSet, shown: int, known: Known, reading: Reading, failure: float) -> UnseenRows | None:
     """Rows to come: as many as there are for what was read of what is open, and one for each key of what has keys."""
     if rows.open:
         return UnseenRows(shown * (reading.weight - 1))
-    if len(rows.keys) != 1:
-        return None
-    model = models.get(rows.keys[0])
-    if model is None:
-        return None
-    return UnseenRows(model.unseen, unseen_at_most(reading.share, failure) if model.is_settled else math.inf)
+    return known.unseen(rows.keys[0], reading.share, failure) if len(rows.keys) == 1 else None

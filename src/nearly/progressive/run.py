@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,11 +27,12 @@ from nearly.engine.stream_task import ANSWER, Pace
 from nearly.engine.units import Units, units_of
 from nearly.errors import EngineError, UnknownName, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
-from nearly.plan.nodes import Query, Scan
+from nearly.plan.nodes import Aggregate, Query, Scan
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.evaluation import Evaluation
 from nearly.progressive.ranges import SLACK, VariationRanges
 from nearly.progressive.reading import Reading
+from nearly.rewrite.census import KEYS, census
 from nearly.rewrite.cut import Cut
 from nearly.rewrite.order_joins import order_joins
 from nearly.rewrite.stream import stream
@@ -40,6 +41,10 @@ logger = logging.getLogger(__name__)
 
 STATE_ROWS = 5_000_000
 """Rows and partial results that the driver keeps; a query with more of them ends with an exact run, whose merge is distributed."""
+
+
+CENSUS_SHARE = 0.5
+"""Keys are counted when that reads at most this share of the values that the query reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +71,8 @@ class Run:
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     last: Answer | None = None
     used: bool = False
-    lasting: bool = False
-    """Whether intervals are to stay valid when somebody stops as soon as they are narrow."""
+    goal: float | None = None
+    """The error at which somebody stops."""
     _job: StreamJob | None = None
     _state: State | None = None
     _log: ResultLog | None = None
@@ -172,7 +177,7 @@ class Run:
         known = [log.end(site) for site in range(len(job.fragments))]
         self._state = state = State(cut.stages, self.engine.native.settings)
         certain = CertainBounds(cut, units, state)
-        evaluation = Evaluation(query, cut, state, self.request.confidence, certain, self.lasting)
+        evaluation = Evaluation(query, cut, state, self.request.confidence, certain, self.goal, self._counter(cut, query))
         progress = Progress(units, VariationRanges(cut, state, self.request.slack))
         version, tables = log.read_ranges()
         if version and progress.ranges.stages:
@@ -219,6 +224,18 @@ class Run:
             yield self._exact()
             return
         yield self._last(evaluation.exact_table(), query, progress.facts(state), started)
+
+    def _counter(self, cut: Cut, query: Query) -> Callable[[Aggregate], int | None]:
+        """Counts keys exactly where that reads far less than the query; else it is better to read on."""
+        native = self.engine.native
+
+        def count(aggregate: Aggregate) -> int | None:
+            plan = census(aggregate, cut.stages)
+            if plan is None or cells(plan, native.find_table) > CENSUS_SHARE * cells(query.plan, native.find_table):
+                return None
+            return int(native.run(plan)[KEYS][0].as_py())
+
+        return count
 
     def _last(self, table: pa.Table, query: Query, facts: dict[str, Any], started: float) -> Answer:
         """The exact answer from its rows, and a note of how long reading took."""
@@ -362,17 +379,16 @@ class Progress:
 
 
 def _shown(answer: Answer) -> tuple[Answer, ...]:
-    """An early answer if it is worth showing: not everything in it that evolves is null, or zero without bounds."""
+    """An early answer if it is worth showing: it has rows, and something in them that evolves is more than nothing yet."""
     evolving = answer.stats["evolving"]
-    told = not evolving or any(_is_told(answer.table.column(place), answer.low.column(place)) for place in evolving)
+    told = not evolving or any(_is_told(*(side.column(at) for side in (answer.table, answer.low, answer.high))) for at in evolving)
     return (answer,) if told and answer.table.num_rows else ()
 
 
-def _is_told(values: pa.ChunkedArray, low: pa.ChunkedArray) -> bool:
-    return any(
-        value is not None and (value != 0 or end is not None)
-        for value, end in zip(values.to_pylist(), low.to_pylist(), strict=True)
-    )
+def _is_told(values: pa.ChunkedArray, low: pa.ChunkedArray, high: pa.ChunkedArray) -> bool:
+    """Whether a column has a value that is neither null nor zero, or that is certain."""
+    cells = zip(values.to_pylist(), low.to_pylist(), high.to_pylist(), strict=True)
+    return any(value is not None and (value != 0 or least == most == value) for value, least, most in cells)
 
 
 def _refuse_too_many(state: State) -> None:

@@ -183,7 +183,7 @@ class _Decorrelator:
         if pulled.ungrouped is None:
             pulled, value = self._at_most_one(pulled, child.names)
         keys = equalities(pulled.predicates, child.names | _outer_names(pulled))
-        right = reduce_domain(pulled.plan, keys, child)
+        right = reduce_domain(pulled.plan, keys, child, self.fresh)
         joined = Join(child, right, "left", conjunction(pulled.predicates))
         found = functions.call("isnotnull", [keys[0].inner])
         return joined, _or_empty(value, found, inner)

@@ -13,10 +13,11 @@ from dataclasses import replace
 from nearly.plan import functions
 from nearly.plan.expressions import TRUE, Column, columns_of, conjunction
 from nearly.plan.nodes import Aggregate, Filter, Join, Output, Plan, Project, Scan
+from nearly.plan.scope import FreshNames
 from nearly.rewrite.correlation import Equality
 
 
-def reduce_domain(grouped: Plan, keys: Sequence[Equality], outer: Plan) -> Plan:
+def reduce_domain(grouped: Plan, keys: Sequence[Equality], outer: Plan, fresh: FreshNames) -> Plan:
     """`grouped` restricted to keys that `outer` may contain, where the outer side is visibly filtered."""
     sources = [_filtered_source(outer, key.outer) for key in keys]
     source = sources[0]
@@ -24,7 +25,7 @@ def reduce_domain(grouped: Plan, keys: Sequence[Equality], outer: Plan) -> Plan:
         source, keys = _first(sources, keys)
     if source is None:
         return grouped
-    return _push(grouped, list(keys), source)
+    return _push(grouped, list(keys), _renamed(source, fresh))
 
 
 def _first(sources: list[Plan | None], keys: Sequence[Equality]) -> tuple[Plan | None, Sequence[Equality]]:
@@ -61,7 +62,7 @@ def _path(plan: Plan, name: str) -> list[Plan]:
     return [plan]
 
 
-def _push(plan: Plan, keys: list[Equality], source: Plan) -> Plan:
+def _push(plan: Plan, keys: list[Equality], source: Project) -> Plan:
     """The semi join at the lowest place that has all the inner key columns."""
     names = frozenset(name for key in keys for name in columns_of(key.inner))
     match plan:
@@ -87,9 +88,12 @@ def _push(plan: Plan, keys: list[Equality], source: Plan) -> Plan:
     return _semi(plan, keys, source)
 
 
-def _semi(plan: Plan, keys: list[Equality], source: Plan) -> Plan:
+def _renamed(source: Plan, fresh: FreshNames) -> Project:
     """The source is used a second time in the query, so its columns get names that only this use has."""
-    renamed = tuple(Output(f"{column.name}_domain", column) for column in source.columns)
-    columns = {output.expression.name: output.column for output in renamed if isinstance(output.expression, Column)}
+    return Project(source, tuple(Output(fresh("domain"), column) for column in source.columns))
+
+
+def _semi(plan: Plan, keys: list[Equality], source: Project) -> Plan:
+    columns = {output.expression.name: output.column for output in source.outputs if isinstance(output.expression, Column)}
     pairs = [functions.call("=", [key.inner, columns[key.outer.name]]) for key in keys if isinstance(key.outer, Column)]
-    return Join(plan, Project(source, renamed), "semi", conjunction(pairs) or TRUE)
+    return Join(plan, source, "semi", conjunction(pairs) or TRUE)

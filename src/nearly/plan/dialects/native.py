@@ -16,6 +16,7 @@ from nearly.plan.dialects import (
     native_casts,
     native_dates,
     native_internal,
+    native_let,
     native_logic,
     native_numbers,
     native_strings,
@@ -69,9 +70,10 @@ def _render(e: Expression) -> Node:
         case Literal():
             return literal(e)
         case Cast():
-            return native_casts.convert(e, _render(e.operand))
+            return native_let.built(lambda given: native_casts.convert(e, *given), [_render(e.operand)])
         case Call():
-            return _lowering(_ALL_FUNCTIONS, "function", e.function)(e, _render_all(e.arguments))
+            lower = _lowering(_ALL_FUNCTIONS, "function", e.function)
+            return native_let.built(lambda given: lower(e, given), _render_all(e.arguments))
         case UserCall():
             return sql.function(e.symbol, *(expression(each) for each in e.arguments))
         case AggregateCall():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from decimal import Decimal as Number
 
 from sqlglot import exp
 
 from nearly.errors import Unsupported
 from nearly.plan.dialects import sql
-from nearly.plan.dialects.native_build import cast
+from nearly.plan.dialects.native_build import cast, type_sql
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Literal
 from nearly.plan.types import BOOLEAN, INT, NULL, STRING, TIMESTAMP, Interval
@@ -29,6 +30,24 @@ def literal(constant: Literal) -> Node:
     if isinstance(type_, Interval):
         return sql.integer(value)
     return cast(sql.text(_text(constant)), type_)
+
+
+def literal_list(constants: Sequence[Literal]) -> str:
+    """The constants, all of one type, as text with commas between. Law: it is the text of their trees."""
+    first = next((each for each in constants if each.value is not None), constants[0])
+    if first.value is None or first.type in (BOOLEAN, NULL) or isinstance(first.type, Interval):
+        return ", ".join(str(literal(each).sql(dialect="duckdb")) for each in constants)
+    kind = type_sql(first.type).sql(dialect="duckdb")
+    return ", ".join(_spelled(each, kind) for each in constants)
+
+
+def _spelled(constant: Literal, kind: str) -> str:
+    if constant.value is None:
+        return f"CAST(NULL AS {kind})"
+    if constant.type == INT:
+        return str(constant.value)
+    text = "'" + (constant.value if constant.type == STRING else _text(constant)).replace("'", "''") + "'"
+    return text if constant.type == STRING else f"CAST({text} AS {kind})"
 
 
 def _text(constant: Literal) -> str:

@@ -6,8 +6,11 @@ from sqlglot import exp
 
 from nearly.plan.dialects import sql
 from nearly.plan.dialects.native_build import Builder, infix, renamed
+from nearly.plan.dialects.native_literals import literal_list
 from nearly.plan.dialects.sql import Node
-from nearly.plan.expressions import Call
+from nearly.plan.expressions import Call, Literal
+
+LONG_LIST = 64
 
 
 def _case(call: Call, arguments: list[Node]) -> Node:
@@ -15,6 +18,11 @@ def _case(call: Call, arguments: list[Node]) -> Node:
 
 
 def _is_in(call: Call, arguments: list[Node]) -> Node:
+    """Of a long list of constants the text is made at once: a tree for each would take longer than the query."""
+    options = call.arguments[1:]
+    if len(options) > LONG_LIST and all(isinstance(each, Literal) for each in options):
+        listed = exp.Var(this=literal_list([each for each in options if isinstance(each, Literal)]))
+        return exp.In(this=sql.operand(arguments[0]), expressions=[listed])
     return exp.In(this=sql.operand(arguments[0]), expressions=arguments[1:])
 
 

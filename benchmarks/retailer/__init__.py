@@ -1,0 +1,1 @@
+"""A retailer with three channels: generated tables in the shapes of TPC-DS, and queries over them."""

@@ -1,0 +1,38 @@
+"""Immutable tree nodes that remember what they computed about themselves.
+
+A tree is hashed and asked for its names again and again while it is rewritten; without memory each question would walk all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar, dataclass_transform
+
+C = TypeVar("C", bound=type)
+
+
+class Remembering:
+    """Base of nodes; what is remembered is no part of the node's value, and does not travel with it."""
+
+    __slots__ = ("_hash", "_names")
+    _hash: int
+    _names: frozenset[str]
+
+
+@dataclass_transform(frozen_default=True)
+def node(cls: C) -> C:
+    """A frozen dataclass with slots whose hash is computed once. Its bases must include `Remembering`."""
+    made: Any = dataclass(frozen=True, slots=True)(cls)
+    compute = made.__hash__
+
+    def remembered(self: Any) -> int:
+        try:
+            found: int = self._hash
+        except AttributeError:
+            found = compute(self)
+            object.__setattr__(self, "_hash", found)
+        return found
+
+    made.__hash__ = remembered
+    found: C = made
+    return found

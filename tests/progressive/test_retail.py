@@ -1,0 +1,80 @@
+"""Queries in the shapes of TPC-DS: the last answer is the exact one, and no early answer tells less than its true error.
+
+The tables are small, and so are their blocks: a query has several answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import nearly
+from benchmarks.agreement import difference, loose_difference
+from benchmarks.engines import Engine, duckdb_alone, spark_sql
+from benchmarks.retailer.data import ensure_tables
+from benchmarks.retailer.queries import NAMES, NUMBERS, query
+from benchmarks.timeline import judged
+from nearly.engine import blocks
+from nearly.engine.stream_task import Pace
+from nearly.progressive.run import Request, Run
+
+SCALE = "0.02"
+QUICK = (1, 3, 6, 12, 18, 21, 27, 36, 38, 40, 43, 49, 51, 56, 67, 76, 83, 90, 91, 93)
+"""One or two of each shape."""
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, Path]:
+    return ensure_tables(SCALE)
+
+
+@pytest.fixture(scope="module")
+def db(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
+    with pytest.MonkeyPatch.context() as patch, nearly.connect(lazy=True, path=tmp_path_factory.mktemp("retail")) as session:
+        patch.setattr(blocks, "SMALLEST_ROWS", 256)
+        for name, path in tables.items():
+            session.register(name, path)
+        yield session
+
+
+@pytest.fixture(scope="module")
+def other_engine(tables: dict[str, Path]) -> Engine:
+    return duckdb_alone(tables)
+
+
+def check(number: int, db: nearly.Session, expected: pa.Table) -> None:
+    """A run that goes on by units to the end."""
+    text = query(number)
+    exact = db.sql(text).exact().table
+    assert loose_difference(expected, exact, text) is None
+    answers = list(Run(db._engine, db._engine.prepare(text), Request(pace=Pace(patience=0.0))).answers())
+    assert answers[-1].exact
+    assert difference(exact, answers[-1].table, text) is None
+    assert all(answer.table.schema == exact.schema for answer in answers)
+    assert [look.description for look in judged([(0.0, answer) for answer in answers]) if look.false] == []
+
+
+@pytest.mark.parametrize("number", QUICK, ids=[NAMES[number] for number in QUICK])
+def test_answers(number: int, db: nearly.Session, other_engine: Engine) -> None:
+    check(number, db, other_engine(query(number)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", sorted({*NUMBERS} - {*QUICK}))
+def test_more_answers(number: int, db: nearly.Session, other_engine: Engine) -> None:
+    check(number, db, other_engine(query(number)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", NUMBERS)
+def test_exact_answers_have_the_types_of_spark(number: int, db: nearly.Session, from_spark: Engine) -> None:
+    text = query(number)
+    assert difference(from_spark(text), db.sql(text).exact().table, text) is None
+
+
+@pytest.fixture(scope="module")
+def from_spark(spark: object, tables: dict[str, Path]) -> Engine:
+    return spark_sql(spark, tables)  # type: ignore[arg-type]
