@@ -253,14 +253,18 @@ def test_statistics_are_estimated_and_then_exact(db: nearly.Session, measure: st
         assert answer.table["v"].to_pylist() == pytest.approx(exact["v"].to_pylist(), rel=0.2, abs=0.1)
 
 
-def test_a_total_of_nothing_yet_has_no_interval(db: nearly.Session) -> None:
-    """No row read so far passes the filter; that does not make zero certain."""
-    firsts = [early(run(db, "select count(*) as n from events where id = 3", seed=seed))[0] for seed in range(3)]
-    empty = [first for first in firsts if first.table["n"][0].as_py() == 0]
-    assert empty
-    for first in empty:
-        assert first.low["n"].to_pylist() == [None]
-        assert first.error == float("inf")
+@pytest.mark.parametrize("text", [
+    "select count(*) as n from events where id = 3",
+    "select count(distinct rare) as n from events where id > 131100",
+    "select grp, sum(x) as n from events where id = 3 group by grp",
+    "select median(x) as n from events where id = 3",
+])  # fmt: skip
+def test_answers_of_nothing_yet_are_not_shown(db: nearly.Session, text: str) -> None:
+    """No row read so far passes the filter; that makes neither zero nor an empty answer certain, and is not worth showing."""
+    for seed in range(3):
+        for answer in early(run(db, text, seed=seed, sizes=(3, 64))):
+            assert answer.table.num_rows
+            assert any(value for value in answer.table["n"].to_pylist())
 
 
 @pytest.mark.parametrize("text", first_quick([BY_KEY, NESTED, FLAT], 1))
@@ -311,10 +315,11 @@ QUANTILES = [
 def test_quantiles_of_many_rows_come_from_few(db: nearly.Session, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the table were too large for its rows to come to the driver."""
     monkeypatch.setattr(stream_rewrite, "GATHERED_ROWS", 1_000)
+    monkeypatch.setattr(stream_rewrite, "THINNED_GROUPS", stream_rewrite.THINNED_ROWS)
     answers = list(run(db, text, sizes=(8, 8)).answers())
     exact = db.sql(text).exact().table
     assert difference(exact, answers[-1].table, text) is None
-    if "other" in text:
+    if "other" in text or "-1000" in text:  # two values are not thinned together, and nothing is not shown
         assert len(answers) == 1
         return
     first = answers[0]
@@ -350,13 +355,6 @@ def test_intervals_of_distinct_counts_cover_and_are_narrow(db: nearly.Session, t
     assert covered >= 10
     widths = [(answer.high["n"][0].as_py() - answer.low["n"][0].as_py()) / true for answer in firsts]
     assert statistics.median(widths) < 0.4
-
-
-def test_a_distinct_count_of_nothing_read_has_no_interval(db: nearly.Session) -> None:
-    answer = early(run(db, "select count(distinct rare) as n from events where id > 131100", sizes=(3, 64)))[0]
-    assert answer.table["n"][0].as_py() == 0
-    assert answer.low["n"][0].as_py() is None
-    assert answer.error == float("inf")
 
 
 def test_grouped_distinct_counts_still_come(db: nearly.Session) -> None:
