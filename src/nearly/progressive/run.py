@@ -379,17 +379,16 @@ class Progress:
 
 
 def _shown(answer: Answer) -> tuple[Answer, ...]:
-    """An early answer if it is worth showing: not everything in it that evolves is null, or zero without bounds."""
+    """An early answer if it is worth showing: it has rows, and something in them that evolves is more than nothing yet."""
     evolving = answer.stats["evolving"]
-    told = not evolving or any(_is_told(answer.table.column(place), answer.low.column(place)) for place in evolving)
+    told = not evolving or any(_is_told(*(side.column(at) for side in (answer.table, answer.low, answer.high))) for at in evolving)
     return (answer,) if told and answer.table.num_rows else ()
 
 
-def _is_told(values: pa.ChunkedArray, low: pa.ChunkedArray) -> bool:
-    return any(
-        value is not None and (value != 0 or end is not None)
-        for value, end in zip(values.to_pylist(), low.to_pylist(), strict=True)
-    )
+def _is_told(values: pa.ChunkedArray, low: pa.ChunkedArray, high: pa.ChunkedArray) -> bool:
+    """Whether a column has a value that is neither null nor zero, or that is certain."""
+    cells = zip(values.to_pylist(), low.to_pylist(), high.to_pylist(), strict=True)
+    return any(value is not None and (value != 0 or least == most == value) for value, least, most in cells)
 
 
 def _refuse_too_many(state: State) -> None:
