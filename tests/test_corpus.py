@@ -101,7 +101,7 @@ def runs() -> Iterator[Any]:
             yield pytest.param(case, SEVERAL, id=f"{case}-{SEVERAL}", marks=[pytest.mark.long] if place % 3 else [])
 
 
-@pytest.mark.parametrize(("case", "executors"), runs())
+@pytest.mark.parametrize(("case", "executors"), [*runs()])
 def test_agrees_with_spark(case: QueryCase, executors: int, sessions: Sessions, oracle: Oracle) -> None:
     expected, query = oracle(case.text), sessions(executors).sql(case.text)
     if "error" in case.notes:
