@@ -1,7 +1,8 @@
 """Every query of the corpus gives what Spark SQL gives over the same files: names, types, rows, order, or an error.
 
 A query runs by the kernel that nearly chooses, which must be the native one unless the fixture says otherwise, and once more by the
-spark kernel, where its plan is rendered back to SQL: a wrong plan shows up twice.
+spark kernel, where its plan is rendered back to SQL: a wrong plan shows up twice. What needs no Spark is answered without its jobs;
+on several sites every third query of a feature is enough for a quick run.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import nearly
 from nearly.errors import NearlyError
 from tests.fixtures import tables
 from tests.fixtures.agreement import difference
+from tests.fixtures.driver_only import driver_only
 from tests.fixtures.queries import QueryCase, corpus
 from tests.fixtures.quick_spark import quick_session
 
-EXECUTORS = (1, 3)
-"""One site runs a query as one fragment; three force the plan of a cluster, with exchanges between stages."""
+DRIVER, ONE, SEVERAL = 0, 1, 3
+"""Executors. The driver and one site run a query as one fragment; three force a plan for a cluster, with exchanges of rows."""
 
 CASES = corpus()
 
@@ -75,13 +77,14 @@ def oracle(quick: Any, files: dict[str, Path]) -> Oracle:
 
 @pytest.fixture(scope="module")
 def sessions(quick: Any, files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
-    """A session for each number of executors, opened when it is first asked for."""
+    """A session for each number of executors, opened when it is first asked for; without executors, one without Spark."""
     with ExitStack() as opened:
 
         @cache
         def session(executors: int) -> nearly.Session:
             path = tmp_path_factory.mktemp("catalog")
-            db = opened.enter_context(nearly.connect(quick, path=path, executors=executors, cores=1))
+            db = nearly.connect(quick, path=path, executors=executors, cores=1) if executors else driver_only(path)
+            opened.enter_context(db)
             for name, location in files.items():
                 db.register(name, str(location))
             return db
@@ -89,10 +92,16 @@ def sessions(quick: Any, files: dict[str, Path], tmp_path_factory: pytest.TempPa
         yield session
 
 
-RUNS = [(case, count) for count in EXECUTORS for case in CASES if count == 1 or case.feature in SPREAD]
+def runs() -> Iterator[Any]:
+    for case in CASES:
+        count = ONE if case.notes.keys() & {"error", "kernel"} else DRIVER
+        yield pytest.param(case, count, id=f"{case}-{count}")
+    for feature in sorted(SPREAD):
+        for place, case in enumerate(each for each in CASES if each.feature == feature):
+            yield pytest.param(case, SEVERAL, id=f"{case}-{SEVERAL}", marks=[pytest.mark.long] if place % 3 else [])
 
 
-@pytest.mark.parametrize(("case", "executors"), RUNS, ids=[f"{case}-{count}" for case, count in RUNS])
+@pytest.mark.parametrize(("case", "executors"), [*runs()])
 def test_agrees_with_spark(case: QueryCase, executors: int, sessions: Sessions, oracle: Oracle) -> None:
     expected, query = oracle(case.text), sessions(executors).sql(case.text)
     if "error" in case.notes:
@@ -108,7 +117,7 @@ def test_agrees_with_spark(case: QueryCase, executors: int, sessions: Sessions, 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.feature in PLANNED and "error" not in case.notes], ids=str)
 def test_plan_agrees_with_spark(case: QueryCase, sessions: Sessions, oracle: Oracle) -> None:
-    query = sessions(EXECUTORS[0]).sql(case.text, kernel="spark")
+    query = sessions(ONE).sql(case.text, kernel="spark")
     if "plan:" not in query.explain():
         pytest.skip("no plan: Spark runs the text")
     assert difference(oracle(case.text).rows, query.exact().table, case.text) is None

@@ -122,13 +122,13 @@ def sales(rng: np.random.Generator, scale: float) -> Family:
         "day": _days(np.sort(rng.integers(0, 700, n))), "amount": pa.array(_cents(amount)), "claim": claim,
         "units": pa.array(units, mask=rng.random(n) < 0.07), "stretch": stretch, "shop": shop, "kind": _rare(rng, n, 6, 9),
         "customer": customer.astype(np.int64), "ticket": rng.permutation(n) // rng.integers(2, 5),
-        "weekday": np.arange(n) * 700 // n % 7,
+        "weekday": np.arange(n) * 700 // n % 7, "code": _stretch_of_codes(rng, n),
     })  # fmt: skip
     ids = np.unique(rows["customer"].to_numpy())
     customers = pa.table({"customer": ids, "segment": _labels(rng, len(ids), 7), "credit": rng.gamma(2, 900, len(ids))})
     return Family(
         "sales", {"sales": rows, "shops": _dimension(shop, "shop", rng), "customers": customers},
-        measures=("amount", "claim", "units", "stretch"), small=("kind", "weekday"), wide=("shop",),
+        measures=("amount", "claim", "units", "stretch"), small=("kind", "weekday"), wide=("shop", "code"),
         ids=("customer", "ticket", "shop"), time="day", cluster="shop",
         dimension=Joined("shops", "shop", "shop", ("region", "grade"), "worth"),
         large=Joined("customers", "customer", "customer", ("segment",), "credit"), row_group=_rows(1_200, scale),
@@ -185,6 +185,13 @@ def _rare(rng: np.random.Generator, n: int, common: int, rare: int) -> pa.Array:
     for each in range(rare):
         codes[rng.integers(0, n, int(rng.integers(1, 3) * 4 ** rng.uniform(0, 4)))] = common + each
     return pa.array([f"c{each}" for each in range(common + rare)]).take(pa.array(codes))
+
+
+def _stretch_of_codes(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+    """Five codes all along, and forty that occur only within a short stretch: who reads none of it has no hint of them."""
+    codes, first, rows = rng.integers(0, 5, n), int(rng.uniform(0, 0.98) * n), int(0.015 * n)
+    codes[first : first + rows] = rng.integers(5, 45, rows)
+    return codes
 
 
 def _power(n: int, exponent: float) -> NDArray[np.float64]:

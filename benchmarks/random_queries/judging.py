@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Self
@@ -57,11 +57,13 @@ class Score:
     lacking: int = 0
     """Answers with missing or superfluous rows."""
     false_error: int = 0
-    """Of these, answers with a finite error."""
+    """Of these, answers whose error is smaller than the share of rows that are missing or superfluous."""
     false_complete: int = 0
     """Of these, answers that call themselves complete."""
+    false_firm: int = 0
+    """Superfluous rows that are not called tentative."""
     unseen_given: int = 0
-    """Answers with an estimate of the rows that are not there yet, and those of them whose bounds are wrong."""
+    """Answers with a bound of the rows that are not there yet, and those of them that lack more."""
     unseen_wrong: int = 0
     exact: int = 0
     """Exact answers, and those that differ from the oracle's."""
@@ -71,6 +73,8 @@ class Score:
     goals_right: int = 0
     goals_early: int = 0
     goals_early_right: int = 0
+    goals_early_near: int = 0
+    """As right, but a share of the rows as large as the error may be missing or superfluous."""
 
     def __iadd__(self, other: Score) -> Self:
         for each in fields(self):
@@ -117,7 +121,9 @@ class Cell:
 
     @property
     def given(self) -> bool:
-        return not self.certain and self.low is not None and self.high is not None
+        """Whether there is an interval; bounds that hold for sure are shown in its place where there is none."""
+        sure = (self.low, self.high) == (self.hard_low, self.hard_high)
+        return not self.certain and not sure and self.low is not None and self.high is not None
 
     @property
     def covered(self) -> bool:
@@ -157,10 +163,12 @@ def judge(answer: Answer, truth: Truth) -> Score:
             score.covered += cell.covered
             score.inside += cell.inside
             score.zero_wrong += cell.zero_wrong
-    shown = by_key(answer.table, truth.keys).keys()
-    present = len(shown & truth.rows.keys())
-    score.missing, score.superfluous = len(truth.rows) - present, len(shown) - present
-    _judge_completeness(score, answer)
+    shown = list(by_key(answer.table, truth.keys))
+    tentative = [False] * len(shown) if answer.tentative is None else answer.tentative.to_pylist()
+    extra = [firm for firm, key in zip(tentative, shown, strict=True) if key not in truth.rows]
+    score.superfluous, score.false_firm = len(extra), extra.count(False)
+    score.missing = len(truth.rows) - len(shown) + len(extra)
+    _judge_completeness(score, answer, _share_wrong(shown, truth))
     return score
 
 
@@ -180,16 +188,18 @@ def faults(answer: Answer, truth: Truth) -> list[str]:
     ]
 
 
-def _judge_completeness(score: Score, answer: Answer) -> None:
-    lacking = bool(score.missing or score.superfluous)
-    score.lacking = int(lacking)
-    score.false_error = int(lacking and math.isfinite(answer.error))
-    score.false_complete = int(lacking and getattr(answer, "complete", None) is True)
-    unseen = getattr(answer, "unseen", None)
-    if unseen is not None:
-        score.unseen_given = 1
-        low, high = getattr(unseen, "low", None), getattr(unseen, "high", None)
-        score.unseen_wrong = int((low is not None and score.missing < low) or (high is not None and score.missing > high))
+def _judge_completeness(score: Score, answer: Answer, wrong: float) -> None:
+    score.lacking = int(wrong > 0)
+    score.false_error = int(answer.error < wrong)
+    score.false_complete = int(answer.complete and wrong > 0)
+    if answer.unseen is not None and math.isfinite(answer.unseen.most):
+        score.unseen_given, score.unseen_wrong = 1, int(score.missing > answer.unseen.most)
+
+
+def _share_wrong(shown: Collection[Key], truth: Truth) -> float:
+    """Rows that are missing or superfluous, relative to all rows of the larger answer."""
+    wrong = len(truth.rows.keys() ^ set(shown))
+    return wrong / max(len(shown), len(truth.rows)) if wrong else 0.0
 
 
 def _holds(exact: Any, low: Any, high: Any) -> bool:
@@ -212,17 +222,23 @@ def judge_goal(answer: Answer, truth: Truth, error: float, *, stopped: bool) -> 
 
     A run that was not over by then would go on to the exact answer.
     """
-    early = int(stopped and not answer.exact)
-    right = int(whole(answer.table, truth, error) if early else True)
-    return Score(goals=1, goals_right=right, goals_early=early, goals_early_right=early * right)
+    if answer.exact or not stopped:
+        return Score(goals=1, goals_right=1)
+    right = int(whole(answer.table, truth, error))
+    shown = by_key(answer.table, truth.keys)
+    near = int(_share_wrong(shown, truth) <= error and _all_near(shown, truth, error))
+    return Score(goals=1, goals_right=right, goals_early=1, goals_early_right=right, goals_early_near=near)
 
 
 def whole(table: pa.Table, truth: Truth, error: float, tiny: float = 0.0) -> bool:
     """Whether the rows are those of the exact answer, and every number is within the error of the exact one."""
     shown = by_key(table, truth.keys)
-    return shown.keys() == truth.rows.keys() and all(
-        _near(mine, exact, error, tiny) for key, row in shown.items() for mine, exact in zip(row, truth.rows[key], strict=True)
-    )
+    return shown.keys() == truth.rows.keys() and _all_near(shown, truth, error, tiny)
+
+
+def _all_near(shown: dict[Key, Row], truth: Truth, error: float, tiny: float = 0.0) -> bool:
+    pairs = ((row, truth.rows[key]) for key, row in shown.items() if key in truth.rows)
+    return all(_near(mine, exact, error, tiny) for row, other in pairs for mine, exact in zip(row, other, strict=True))
 
 
 def _near(mine: Any, exact: Any, error: float, tiny: float) -> bool:

@@ -49,7 +49,7 @@ def _sorted(table: pa.Table, by: list[str], rng: np.random.Generator) -> pa.Tabl
 
 def open_session(families: Iterable[Family], layout: str, directory: Path, catalog: Path) -> nearly.Session:
     """A session that knows the tables of all families in one layout."""
-    db = nearly.connect(lazy=True, path=catalog)
+    db = nearly.connect(lazy=True, path=catalog, eager=True)
     for family in families:
         for name in family.tables:
             path = directory / layout / name

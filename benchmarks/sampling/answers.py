@@ -24,6 +24,9 @@ from nearly.engine.units import Units, units_of
 from nearly.errors import EngineError
 from nearly.progressive.run import Request, Run
 
+NEVER_REACHED = 1e-12
+"""An error to stop at that no answer has, so that all of them are given."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -52,10 +55,11 @@ class Stored:
         tables = [self.engine.catalog.table(scan.table) for scan in cut.scans]
         return [units_of(cut, tables, seed) for seed in range(seeds)]
 
-    def answers(self, text: str, seed: int, counts: Sequence[int]) -> list[Answer]:
-        """The answers of a progressive query after so many units each."""
+    def answers(self, text: str, seed: int, counts: Sequence[int], *, lasting: bool = False) -> list[Answer]:
+        """The answers of a progressive query after so many units each; `lasting` ones have intervals that allow stopping."""
         sizes = tuple(int(size) for size in np.diff(counts, prepend=0))
         run = Run(self.engine, self.engine.prepare(text, "native"), Request(seed=seed, pace=Pace(sizes=sizes)))
+        run.goal = NEVER_REACHED if lasting else None
         found = list(islice(run.answers(), len(counts)))
         run.stop()
         if [answer.stats.get("units") for answer in found] != list(counts):

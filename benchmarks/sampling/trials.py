@@ -55,5 +55,5 @@ class Replicated:
         second = anytime(theta, copies, share, CONFIDENCE, look=look, seen_in=seen, units=read.units, group_rows=rows)
         low, high, lasting_low, lasting_high = (each.reshape(shape) for each in (first.low, first.high, second.low, second.high))
         if self.whole:
-            low, high = np.floor(low), np.ceil(high)
+            low, high, lasting_low, lasting_high = np.floor(low), np.ceil(high), np.floor(lasting_low), np.ceil(lasting_high)
         return Trial(self.estimate, np.broadcast_to(truth, shape), low, high, lasting_low, lasting_high)

@@ -13,7 +13,7 @@ from nearly.synopsis.build.drafting import Part, Shape, draft, finished
 from nearly.synopsis.query.answering import answer
 from nearly.synopsis.query.view import View
 from nearly.synopsis.structure.frontier import Range
-from nearly.synopsis.structure.rows import Floats, Rows, empty
+from nearly.synopsis.structure.rows import Floats, Rows
 from nearly.synopsis.structure.state import State
 
 LEAVES = 64
@@ -32,7 +32,7 @@ def build(rows: Rows, shape: Shape, seed: int = 0) -> State:
     part = Part.nothing(plan)
     for start in range(0, len(rows), 1 << 17):
         part.add(plan, rows.take(np.arange(start, min(len(rows), start + (1 << 17)))))
-    return finished(plan, part, empty(len(rows.coordinates)))
+    return finished(plan, part)
 
 
 def storages(rows: int) -> dict[str, int]:

@@ -15,7 +15,7 @@ from nearly.synopsis.partition.several_columns import MaximumVariance, grow
 from nearly.synopsis.query.answering import answer
 from nearly.synopsis.query.view import View
 from nearly.synopsis.structure.frontier import Box, Range
-from nearly.synopsis.structure.rows import Floats, Mask, Rows, empty, tickets_of
+from nearly.synopsis.structure.rows import Floats, Mask, Rows, tickets_of
 from nearly.synopsis.structure.state import State
 from nearly.synopsis.structure.statistics import COUNT, SUM, frame_for
 
@@ -129,4 +129,4 @@ def _balanced(rows: Rows, dimensions: int) -> State:
 def _counted(plan: Draft, rows: Rows) -> State:
     part = Part.nothing(plan)
     part.add(plan, rows)
-    return finished(plan, part, empty(len(rows.coordinates)))
+    return finished(plan, part)

@@ -22,6 +22,7 @@ from nearly.rewrite.prune import prune
 from nearly.rewrite.push_filter import push_filter
 from tests.fixtures import tables
 from tests.fixtures.agreement import difference
+from tests.fixtures.driver_only import driver_only
 from tests.fixtures.queries import FIXTURES, QueryCase, read
 from tests.fixtures.quick_spark import quick_session
 
@@ -70,8 +71,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def db(files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
-    """The native kernel needs no Spark."""
-    with nearly.connect(path=tmp_path_factory.mktemp("catalog"), lazy=True) as session:
+    with driver_only(tmp_path_factory.mktemp("catalog")) as session:
         for name, path in files.items():
             session.register(name, str(path))
         yield session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,12 @@ from nearly.synopsis.build.drafting import Part, Shape, draft, finished
 from nearly.synopsis.query.answering import Estimate, answer
 from nearly.synopsis.query.view import View
 from nearly.synopsis.structure.frontier import Box, Range
-from nearly.synopsis.structure.rows import Rows, empty, tickets_of
+from nearly.synopsis.structure.rows import Rows, tickets_of
 from nearly.synopsis.structure.state import State
 from nearly.synopsis.upkeep.archive import MemoryArchive
+from nearly.synopsis.upkeep.changes import Changes
 from nearly.synopsis.upkeep.live import LiveTree
+from nearly.synopsis.upkeep.store import Store
 
 
 def rows_of(coordinates: np.ndarray, values: np.ndarray, first: int = 0, seed: int = 0) -> Rows:
@@ -31,7 +33,23 @@ def built(rows: Rows, shape: Shape, seed: int = 0) -> State:
     part = Part.nothing(plan)
     for start in range(0, len(rows), 5_000):
         part.add(plan, rows.take(np.arange(start, min(len(rows), start + 5_000))))
-    return finished(plan, part, empty(len(rows.coordinates)))
+    return finished(plan, part)
+
+
+@dataclass(slots=True)
+class LoggedArchive(MemoryArchive):
+    """Rows in memory, changes in a store's log."""
+
+    store: Store | None = None
+
+    def __init__(self, rows: list[Rows], store: Store) -> None:
+        MemoryArchive.__init__(self, rows)
+        self.store = store
+
+    def changes(self, upto: int) -> Iterator[Changes]:
+        assert self.store is not None
+        for _, batch in self.store.after(0, upto):
+            yield batch.changes
 
 
 def live_tree(rows: Rows, shape: Shape) -> tuple[LiveTree, MemoryArchive]:

@@ -288,23 +288,6 @@ def test_questions_and_changes_from_many_threads(db: nearly.Session) -> None:
     db.drop_synopsis("busy")
 
 
-def test_a_goal_below_one_is_caught_up_later(db: nearly.Session) -> None:
-    made = db.create_synopsis("partly", "trips", "distance", ["day"], leaves=16, goal=0.3)
-    first = made.query("sum", day=(dt.date(2024, 2, 1), dt.date(2024, 8, 1)))
-    assert not first.exact
-    assert first.hard_low["sum"][0].as_py() is None
-    expected = (
-        db.sql("select sum(distance) x from trips where day between date '2024-02-01' and date '2024-08-01'")
-        .exact()
-        .table["x"][0]
-        .as_py()
-    )
-    assert abs(value(first) - expected) < 0.2 * expected
-    made.catch_up(1.0)
-    assert value(made.query("rows")) == ROWS
-    db.drop_synopsis("partly")
-
-
 def test_the_command_line(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: Any) -> None:
     path = ["--path", str(tmp_path)]
     build = [

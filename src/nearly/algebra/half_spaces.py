@@ -1,4 +1,4 @@
-"""Half-spaces: linear comparisons between columns, decided by a solver (HiGHS) because boxes cannot express them.
+"""Half-spaces: linear comparisons between columns, decided by a solver because boxes cannot express them.
 
 A half-space holds the rows with `sum(coefficient * rank(column)) <= bound`, where ranks are whole numbers (days of a date, cents
 of a decimal(10,2)). Since everything is whole, the rows outside it are again a half-space: `not (s <= b)` is `-s <= -(b + 1)`.
@@ -10,10 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-import numpy as np
-
 from nearly.algebra.ordered_sets import OrderedSet, Rank
-from nearly.algebra.solver import integer_minimum
+from nearly.algebra.whole_numbers import UndecidedError, whole_minimum
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +39,41 @@ class HalfSpace:
 
 
 def is_feasible(planes: Sequence[HalfSpace], sides: Mapping[str, OrderedSet]) -> bool:
-    """Whether some row lies in all half-spaces and in the sides of their columns."""
-    return lowest(planes, sides, {}) is not None
+    """Whether some row lies in all half-spaces and in the sides of their columns; what is too hard to decide counts as if.
+
+    Law: False is a proof, since it is decided in whole numbers.
+    """
+    try:
+        return _lowest(planes, sides, {}) is not None
+    except UndecidedError:
+        return True
 
 
 def lowest(planes: Sequence[HalfSpace], sides: Mapping[str, OrderedSet], cost: Mapping[str, int]) -> dict[str, int] | None:
-    """The ranks of the half-spaces' columns with the least `sum(cost * rank)`; None where no row is."""
+    """The ranks of the half-spaces' columns with the least `sum(cost * rank)`; None where no row is, or none was found in time."""
+    try:
+        return _lowest(planes, sides, cost)
+    except UndecidedError:
+        return None
+
+
+def _lowest(planes: Sequence[HalfSpace], sides: Mapping[str, OrderedSet], cost: Mapping[str, int]) -> dict[str, int] | None:
     best: tuple[int, dict[str, int]] | None = None
+    undecided = False
     for ranges in _choices(planes, sides):
-        found = _solve(planes, ranges, cost)
+        try:
+            found = _solve(planes, ranges, cost)
+        except UndecidedError:
+            undecided = True
+            continue
         if found is not None:
             value = sum(weight * found[column] for column, weight in cost.items())
+            if not cost:
+                return found
             if best is None or value < best[0]:
                 best = value, found
+    if undecided:
+        raise UndecidedError
     return None if best is None else best[1]
 
 
@@ -65,13 +85,6 @@ def _choices(planes: Sequence[HalfSpace], sides: Mapping[str, OrderedSet]) -> It
 
 
 def _solve(planes: Sequence[HalfSpace], ranges: Mapping[str, tuple[int, int]], cost: Mapping[str, int]) -> dict[str, int] | None:
-    names = list(ranges)
-    matrix = np.array([[dict(plane.terms).get(name, 0) for name in names] for plane in planes], dtype=float)
-    cost_row = np.array([cost.get(name, 0) for name in names], dtype=float)
-    ceilings = np.array([plane.bound for plane in planes], dtype=float)
-    least, most = (np.array([ends[side] for ends in ranges.values()], dtype=float) for side in (0, 1))
-    found = integer_minimum(cost_row, matrix, np.full(len(planes), -np.inf), ceilings, least, most)
-    if found.x is None:
-        return None
-    ranks = {name: round(value) for name, value in zip(names, found.x, strict=True)}
-    return ranks if all(plane.holds(ranks) for plane in planes) else None
+    rows = [(tuple(dict(plane.terms).get(name, 0) for name in ranges), plane.bound) for plane in planes]
+    found = whole_minimum([cost.get(name, 0) for name in ranges], rows, tuple(ranges.values()))
+    return None if found is None else dict(zip(ranges, found, strict=True))

@@ -1,5 +1,7 @@
 """Passes over a table: Spark tasks stream their share of the rows through a function of the caller and send back what it found.
 
+While an embedded Spark is not there yet, the driver makes the pass, in one task.
+
 Rows come with the number of their file and their place in it, which do not depend on how many tasks there are.
 """
 
@@ -85,11 +87,15 @@ def scan_rows(engine: Engine, table: Table, columns: Sequence[str], task: RowTas
     table.base.verify()
     sites = engine.cluster.sites
     count = max(sites.executors * sites.cores * TASKS_PER_CORE, -(-table.rows // MOST_ROWS_PER_TASK))
-    count = max(1, min(count, len(table.base.blocks)))
+    here = not engine.cluster.is_up and sites.executors == 1
+    count = 1 if here else max(1, min(count, len(table.base.blocks)))
     shares = [_runs(engine, table, columns, count, number) for number in range(count)]
     scan = _Scan(task, shares, Settings(1, engine.native.memory_mb, engine.cluster.time_zone))
     try:
-        rows = engine.cluster.spark.range(0, count, 1, count).mapInArrow(scan, _SCHEMA).toArrow()
+        if here:
+            rows = pa.Table.from_batches(scan(iter([pa.RecordBatch.from_pydict({"id": [0]})])))
+        else:
+            rows = engine.cluster.spark.range(0, count, 1, count).mapInArrow(scan, _SCHEMA).toArrow()
     except PySparkException as trouble:
         raise EngineError(f"a pass over table {table.name!r} failed: {trouble}") from trouble
     for row in rows.to_pylist():

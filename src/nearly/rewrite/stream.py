@@ -266,11 +266,11 @@ class _Streamer:
         return SetOperation(surely, perhaps, "union", True, columns)
 
     def _by_unit(self, plan: Aggregate, child: At) -> Aggregate:
-        """The aggregate with the unit's group as one more key."""
+        """The aggregate with the unit's group as one more key: the first, whose bit in a grouping id is the highest, always 0."""
         if child.unit is None:
             raise Unsupported("rows without a unit cannot be grouped by it")
-        keys = (*plan.keys, *passed((child.unit,)))
-        sets = None if plan.sets is None else tuple((*places, len(plan.keys)) for places in plan.sets)
+        keys = (*passed((child.unit,)), *plan.keys)
+        sets = None if plan.sets is None else tuple((0, *(place + 1 for place in places)) for places in plan.sets)
         return replace(plan, keys=keys, sets=sets)
 
     def window(self, plan: Window) -> At:

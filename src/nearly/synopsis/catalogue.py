@@ -20,12 +20,11 @@ from nearly.errors import EngineError, SchemaError, unknown
 from nearly.synopsis.build.definition import Budget, Definition, column_sets, partial_leaves
 from nearly.synopsis.build.drafting import Draft, Part, Shape, draft, finished
 from nearly.synopsis.build.packing import from_bytes, unpack_part
-from nearly.synopsis.build.passes import Census, Survey, surveyed
+from nearly.synopsis.build.passes import Census, Contents, Survey, surveyed
 from nearly.synopsis.columns.domain import domains_for
 from nearly.synopsis.columns.reading import Schema
-from nearly.synopsis.structure.catch_up import CatchUp
-from nearly.synopsis.structure.rows import Rows, empty
-from nearly.synopsis.structure.state import Leaves, State
+from nearly.synopsis.structure.rows import Hashes, Rows, empty
+from nearly.synopsis.structure.state import State
 from nearly.synopsis.synopsis import Synopsis
 from nearly.synopsis.upkeep.archive import Archive
 from nearly.synopsis.upkeep.changes import Changes
@@ -37,7 +36,7 @@ Progress = Callable[[float], None]
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a synopsis is to be made. `sample` is the share of rows that is stored as samples; `per_query` sets it instead by the
-    share of rows a query looks at. `goal` below 1 counts only a random share of the rows at first."""
+    share of rows a query looks at."""
 
     leaves: int = 64
     sample: float = 0.005
@@ -46,11 +45,10 @@ class Options:
     focus: str = "all"
     pooled: bool = False
     seed: int = 0
-    goal: float = 1.0
     budget: Budget = field(default_factory=Budget)
 
     def __post_init__(self) -> None:
-        for name in ("sample", "per_query", "goal"):
+        for name in ("sample", "per_query"):
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
                 raise SchemaError(f"{name}={value} must be above 0 and at most 1")
@@ -85,19 +83,24 @@ class TableArchive:
         self._definition = definition
         self._store = store
 
-    @property
-    def base_rows(self) -> int:
-        return self._definition.rows
+    def base(self, draft: Draft) -> Part:
+        table = self._table("planned again")
+        (part,) = census(self._engine, table, self._definition.schema, [draft])
+        return part
 
-    def base(self, draft: Draft, goal: tuple[float, float] | None) -> Part:
+    def contents(self) -> Hashes:
+        table, schema = self._table("asked whether it has a row that is to be deleted"), self._definition.schema
+        findings = scan_rows(self._engine, table, schema.columns, Contents(schema)) if table.rows else []
+        return np.concatenate([np.empty(0, np.uint64), *(np.frombuffer(each, np.uint64) for each in findings)])
+
+    def _table(self, purpose: str) -> Table:
         table = self._engine.catalog.table(self._definition.table)
         if table.version != self._definition.version:
             raise EngineError(
-                f"table {table.name!r} changed since synopsis {self._definition.name!r} was built, so it cannot be planned again; "
+                f"table {table.name!r} changed since synopsis {self._definition.name!r} was built, so it cannot be {purpose}; "
                 f"drop it and build it anew"
             )
-        (part,) = census(self._engine, table, self._definition.schema, [draft], goal)
-        return part
+        return table
 
     def changes(self, upto: int) -> Iterator[Changes]:
         for _, batch in self._store.after(0, upto):
@@ -133,6 +136,7 @@ class Synopses:
             stored = self._engine.catalog.table(table)
             definition, states = build(self._engine, name, stored, measure, on, key, options, progress)
             store = Store(self.directory / name.lower())
+            store.clear()
             store.save(definition, states, 0, {})
             cluster = self._engine.cluster
             made = Synopsis(definition, states, TableArchive(self._engine, definition, store), store, spark=lambda: cluster.spark)
@@ -167,6 +171,7 @@ class Synopses:
             store.close()
 
     def close(self) -> None:
+        """Close all that are open. It raises nothing that has to do with their files (see `Synopsis.close`)."""
         with self._lock:
             for each in self._open.values():
                 each.close()
@@ -181,6 +186,7 @@ def opened(engine: Engine, directory: Path) -> Synopsis:
 def reopened(directory: Path, archive: Callable[[Definition, Store], Archive], spark: GetSpark | None = None) -> Synopsis:
     """A synopsis from disk: the snapshot, then the log."""
     store = Store(directory)
+    store.tidy()
     definition, states, number, streams = store.load()
     found = Synopsis(definition, states, archive(definition, store), store, number, spark)
     found.remember(streams)
@@ -204,16 +210,9 @@ def build(
     report = progress or (lambda _: None)
     drafts = [draft(shape, sample, table.rows) for shape, sample in _planned(engine, table, schema, shapes)]
     report(0.5)
-    parts = census(engine, table, schema, drafts, None if options.goal >= 1.0 else (0.0, options.goal))
+    parts = census(engine, table, schema, drafts)
     report(1.0)
-    states = []
-    for each, part in zip(drafts, parts, strict=True):
-        state = finished(each, part, empty(len(names)))
-        if options.goal < 1.0:
-            state = State(
-                each.frame, Leaves.nothing(each.frame), state.sample, CatchUp(part.leaves.statistics, table.rows, options.goal)
-            )
-        states.append(state)
+    states = [finished(each, part) for each, part in zip(drafts, parts, strict=True)]
     return Definition(name, table.name, table.version, table.rows, schema, shapes), states
 
 
@@ -228,15 +227,13 @@ def _planned(engine: Engine, table: Table, schema: Schema, shapes: Sequence[Shap
     return [(shape, rows) for shape in shapes]
 
 
-def census(
-    engine: Engine, table: Table, schema: Schema, drafts: Sequence[Draft], goal: tuple[float, float] | None = None
-) -> list[Part]:
+def census(engine: Engine, table: Table, schema: Schema, drafts: Sequence[Draft]) -> list[Part]:
     """The second pass: one part per tree, merged over all tasks."""
     parts = [Part.nothing(each) for each in drafts]
     if not table.rows:
         return parts
-    for finding in scan_rows(engine, table, schema.columns, Census(schema, list(drafts), goal)):
+    for finding in scan_rows(engine, table, schema.columns, Census(schema, list(drafts))):
         arrays = from_bytes(finding)
-        for place, part in enumerate(parts):
-            part.merge(unpack_part(arrays[f"part_{place}"].tobytes()))
+        for place, (each, part) in enumerate(zip(drafts, parts, strict=True)):
+            part.merge(each, unpack_part(arrays[f"part_{place}"].tobytes()))
     return parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, localcontext
 from decimal import Decimal as Number
 from typing import Any
 
@@ -16,13 +17,14 @@ from nearly.engine.layouts import Table
 from nearly.errors import NearlyError, UnknownName, Unsupported
 from nearly.plan import types
 from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal
+from nearly.plan.functions.casting import LIMITS
 from nearly.plan.nodes import Aggregate, Filter, Plan, Project, Query, Scan, Sort
 from nearly.plan.types import DataType, to_arrow
 from nearly.synopsis.catalogue import Synopses
 from nearly.synopsis.columns.conditions import narrowed
 from nearly.synopsis.query.aggregates import canonical
 from nearly.synopsis.query.answering import Estimate
-from nearly.synopsis.query.answers import relative_error
+from nearly.synopsis.query.answers import BOUNDS, Presence, answer_of
 from nearly.synopsis.structure.frontier import Box, Range
 from nearly.synopsis.structure.rows import LOWEST, MISSING
 from nearly.synopsis.synopsis import Synopsis
@@ -30,7 +32,9 @@ from nearly.synopsis.synopsis import Synopsis
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 ROUNDING = 1e-9
 """A bound so close to a whole number, relatively, is that number but for the rounding of sums."""
-BOUNDS = ("value", "low", "high", "hard_low", "hard_high")
+DIGITS_OF_A_DOUBLE = 15
+"""Decimals of so many digits stay different when they become doubles."""
+MOST_DIGITS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +73,13 @@ def _asked(synopsis: Synopsis, query: Query, table: Table, confidence: float, fo
         if forced:
             raise Unsupported(f"it is about table {synopsis.definition.table!r}, not {table.name!r}")
         return None
-    if not forced:
-        refuse_stale(synopsis, table)
-    return answer_query(synopsis, query, confidence)
+    if forced:
+        return answer_query(synopsis, query, confidence)
+    refuse_stale(synopsis, table)
+    found = answer_query(synopsis, query, confidence)
+    if not found.table.num_rows and not found.complete:
+        raise Unsupported("it has seen no row of any group")
+    return found
 
 
 def _refusal(name: str, trouble: object) -> Unsupported:
@@ -101,24 +109,22 @@ def answer_query(synopsis: Synopsis, query: Query, confidence: float) -> Answer:
         raise Unsupported("it answers plain aggregates: no join, no subquery, no HAVING, no LIMIT")
     aggregate = project.child
     scan, box = _filtered(synopsis, aggregate.child)
-    columns = _columns(synopsis, aggregate, scan, box, confidence)
+    columns, presence = _columns(synopsis, aggregate, scan, box, confidence)
     outputs = [_output(each.expression, columns) for each in project.outputs]
     tables = _tables(outputs, query)
     if order is not None:
         tables = _ordered(tables, order, project)
     estimates = [each for output in outputs if not isinstance(output, list) for each in output.estimates]
-    value, low, high, hard_low, hard_high = (tables[bound] for bound in BOUNDS)
-    return Answer(
-        value, low, high, hard_low, hard_high, 1.0, all(each.exact for each in estimates), confidence,
-        max(map(relative_error, estimates), default=0.0), f"synopsis {synopsis.name}",
-        {"sampled_rows": sum(each.processed for each in estimates)},
-    )  # fmt: skip
+    return answer_of(tables, estimates, presence, confidence, f"synopsis {synopsis.name}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Estimates:
+    """`exactly` has values that need more digits than an estimate has."""
+
     estimates: list[Estimate]
     type: DataType
+    exactly: dict[int, Number]
 
 
 _Values = list[Any] | _Estimates
@@ -161,9 +167,27 @@ def _range(synopsis: Synopsis, condition: Expression, sources: dict[str, str]) -
 
 
 def _unwidened(expression: Expression) -> Expression:
-    if isinstance(expression, Cast) and types.is_numeric(expression.type) and types.is_numeric(expression.operand.type):
-        return expression.operand if isinstance(expression.operand, Column) else expression
-    return expression
+    """The column below casts that keep all its values; any other expression as it is."""
+    inner = expression
+    while isinstance(inner, Cast) and _widens(inner):
+        inner = inner.operand
+    return inner if isinstance(inner, Column) else expression
+
+
+def _widens(cast: Cast) -> bool:
+    """Whether a cast keeps every value, and so the order and the sum of all."""
+    source, target = cast.operand.type, cast.type
+    if source == target:
+        return True
+    if source in types.INTEGERS:
+        if target in types.INTEGERS:
+            return types.INTEGERS.index(source) <= types.INTEGERS.index(target)
+        return target == types.DOUBLE or (isinstance(target, types.Decimal) and 10**target.whole_digits >= LIMITS[source])
+    if isinstance(source, types.Decimal):
+        if isinstance(target, types.Decimal):
+            return target.scale >= source.scale and target.whole_digits >= source.whole_digits
+        return target == types.DOUBLE and source.precision <= DIGITS_OF_A_DOUBLE
+    return source == types.FLOAT and target == types.DOUBLE
 
 
 def _place(synopsis: Synopsis, column: Column, sources: dict[str, str]) -> int:
@@ -172,19 +196,23 @@ def _place(synopsis: Synopsis, column: Column, sources: dict[str, str]) -> int:
 
 def _compared(synopsis: Synopsis, place: int, function: str, literal: Literal) -> Range:
     domain = synopsis.schema.domains[place]
-    if literal.value is None:
+    value = literal.value
+    if value is None:
         return Range(place, math.inf, -math.inf)
-    if function == "=":
-        return Range(place, *domain.span(literal.value, literal.value))
-    if function in ("<", "<="):
-        low, high = domain.span(None, literal.value)
-        return Range(place, low, high if function == "<=" else float(np.nextafter(high, -math.inf)))
-    low, high = domain.span(literal.value, None)
-    return Range(place, low if function == ">=" else float(np.nextafter(low, math.inf)), high)
+    if literal.type == types.FLOAT:
+        value = float(np.float32(value))
+    match function:
+        case "=":
+            return Range(place, *domain.between(value, value))
+        case "<" | "<=":
+            return Range(place, *domain.between(None, value, below=function == "<"))
+    return Range(place, *domain.between(value, None, above=function == ">"))
 
 
-def _columns(synopsis: Synopsis, aggregate: Aggregate, scan: Scan, box: Box, confidence: float) -> dict[str, _Values]:
-    """The values of each column of the aggregation, one per group."""
+def _columns(
+    synopsis: Synopsis, aggregate: Aggregate, scan: Scan, box: Box, confidence: float
+) -> tuple[dict[str, _Values], Presence]:
+    """The values of each column of the aggregation, one per group, and which groups these are."""
     if aggregate.sets is not None:
         raise Unsupported("it groups by columns, not by grouping sets")
     sources = {field.name: field.source for field in scan.fields}
@@ -193,12 +221,33 @@ def _columns(synopsis: Synopsis, aggregate: Aggregate, scan: Scan, box: Box, con
         if not isinstance(key.expression, Column):
             raise Unsupported("it groups by a column, not by an expression")
         places.append(_place(synopsis, key.expression, sources))
-    values, boxes = synopsis.groups(places, box)
-    columns: dict[str, _Values] = {key.name: [each[at] for each in values] for at, key in enumerate(aggregate.keys)}
+    groups = synopsis.groups(places, box)
+    columns: dict[str, _Values] = {key.name: [each[at] for each in groups.keys] for at, key in enumerate(aggregate.keys)}
     for output in aggregate.aggregates:
         name = _aggregate(synopsis, output.expression, sources)
-        columns[output.name] = _Estimates([synopsis.estimate(name, each, confidence) for each in boxes], output.expression.type)
-    return columns
+        estimates = [synopsis.estimate(name, each, confidence) for each in groups.boxes]
+        columns[output.name] = _Estimates(
+            estimates, output.expression.type, _quotients(synopsis, name, output.expression.type, groups.boxes, estimates)
+        )
+    return columns, groups.presence
+
+
+def _quotients(
+    synopsis: Synopsis, name: str, type_: DataType, boxes: Sequence[Box], found: Sequence[Estimate]
+) -> dict[int, Number]:
+    """Exact averages that are decimals, rounded as Spark rounds them: a double cannot tell what lies half way."""
+    if name != "avg" or not isinstance(type_, types.Decimal):
+        return {}
+    quotients = {}
+    unit = Number(1).scaleb(-type_.scale)
+    for place, (box, average) in enumerate(zip(boxes, found, strict=True)):
+        total, count = (synopsis.estimate(each, box) for each in ("sum", "count"))
+        if average.exact and total.exact and count.exact and count.value:
+            units = Number(round(total.value * synopsis.schema.unit))
+            with localcontext(prec=MOST_DIGITS):
+                quotient = units / Number(round(synopsis.schema.unit)) / Number(round(count.value))
+                quotients[place] = quotient.quantize(unit, ROUND_HALF_UP)
+    return quotients
 
 
 def _aggregate(synopsis: Synopsis, call: Expression, sources: dict[str, str]) -> str:
@@ -207,9 +256,7 @@ def _aggregate(synopsis: Synopsis, call: Expression, sources: dict[str, str]) ->
         raise Unsupported("it knows neither DISTINCT nor FILTER in aggregates")
     if call.function == "count" and not call.arguments:
         return "rows"
-    argument = call.arguments[0] if len(call.arguments) == 1 else None
-    if isinstance(argument, Cast) and not argument.safe:
-        argument = argument.operand
+    argument = _unwidened(call.arguments[0]) if len(call.arguments) == 1 else None
     if not isinstance(argument, Column) or sources[argument.name].lower() != synopsis.schema.measure.lower():
         if call.function == "count" and isinstance(argument, Literal) and argument.value is not None:
             return "rows"
@@ -226,27 +273,29 @@ def _output(expression: Expression, columns: dict[str, _Values]) -> _Values:
 def _tables(outputs: Sequence[_Values], query: Query) -> dict[str, pa.Table]:
     fields = [pa.field(name, to_arrow(type_)) for name, type_ in zip(query.names, query.types, strict=True)]
     schema = pa.schema(fields)
-    found = {}
-    for bound in BOUNDS:
-        arrays = [
-            pa.array(
-                each if isinstance(each, list) else [_cast(getattr(one, bound), each.type, bound) for one in each.estimates],
-                field.type,
-            )
-            for each, field in zip(outputs, fields, strict=True)
-        ]
-        found[bound] = pa.Table.from_arrays(arrays, schema=schema)
-    return found
+    return {
+        bound: pa.Table.from_arrays(
+            [pa.array(_cells(each, bound), field.type) for each, field in zip(outputs, fields, strict=True)], schema=schema
+        )
+        for bound in BOUNDS
+    }
+
+
+def _cells(values: _Values, bound: str) -> list[Any]:
+    if isinstance(values, list):
+        return values
+    return [
+        values.exactly[place] if place in values.exactly else _cast(getattr(each, bound), values.type, bound)
+        for place, each in enumerate(values.estimates)
+    ]
 
 
 def _cast(value: float, type_: DataType, bound: str) -> Any:
     """A number in Spark's type; low bounds are rounded down and high ones up."""
-    if math.isnan(value):
+    if not math.isfinite(value):
         return None
     if type_ in types.FRACTIONS:
         return value
-    if not math.isfinite(value):
-        return None
     scale = type_.scale if isinstance(type_, types.Decimal) else 0
     scaled = value * 10.0**scale
     near = round(scaled)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from nearly.algebra.moments import check_confidence
-from nearly.answer import Answer
+from nearly.answer import Answer, UnseenRows
 from nearly.engine.catalog import check_name
 from nearly.engine.cluster import GetSpark
 from nearly.engine.stream_follow import Following
-from nearly.errors import EngineError, SchemaError, Unsupported
+from nearly.errors import EngineError, NearlyError, SchemaError, Unsupported
 from nearly.plan.types import to_arrow
 from nearly.synopsis.build.definition import Definition
 from nearly.synopsis.columns.conditions import box_of, narrowed
@@ -25,14 +26,15 @@ from nearly.synopsis.columns.tables import as_table, fitted
 from nearly.synopsis.picture import picture
 from nearly.synopsis.query.aggregates import canonical
 from nearly.synopsis.query.answering import Estimate, answer
-from nearly.synopsis.query.answers import single, tabular
+from nearly.synopsis.query.answers import Presence, single, tabular
 from nearly.synopsis.query.view import View
 from nearly.synopsis.stream.follow import Topics, follow, follow_kafka
 from nearly.synopsis.structure.frontier import Box, Range
-from nearly.synopsis.structure.rows import MISSING, Hashes
+from nearly.synopsis.structure.rows import MISSING, Hashes, Mask
 from nearly.synopsis.structure.state import State
-from nearly.synopsis.upkeep.archive import Archive
+from nearly.synopsis.upkeep.archive import Archive, known_rows
 from nearly.synopsis.upkeep.changes import Change, Changes
+from nearly.synopsis.upkeep.known_rows import KnownRows
 from nearly.synopsis.upkeep.live import LiveTree, Repartitioned
 from nearly.synopsis.upkeep.store import Batch, Store
 
@@ -62,14 +64,18 @@ class Synopsis:
         self.schema = definition.schema
         self._lock = threading.RLock()
         pairs = zip(definition.shapes, states, strict=True)
-        self.trees = [LiveTree(shape, state, archive, lock=self._lock) for shape, state in pairs]
+        self.trees = [LiveTree(shape, state, archive, lock=self._lock, applied=number) for shape, state in pairs]
         self.auto_repartition = True
+        self._archive = archive
         self._store = store
         self._spark = spark
         self._failed = False
         self._number = number
+        self._saved = number
         self._streams: dict[str, int] = {}
-        self._rng = np.random.default_rng([definition.schema.seed, 1])
+        self._pending: list[Change] = []
+        self._known: KnownRows | None = None
+        self._rng = np.random.default_rng()
         self._background: threading.Thread | None = None
 
     @property
@@ -96,35 +102,55 @@ class Synopsis:
         if by is None:
             return single(aggregate, self.estimate(name, box, confidence), confidence, f"synopsis {self.name}")
         places = [self.schema.place(each) for each in ([by] if isinstance(by, str) else by)]
-        keys, boxes = self.groups(places, box)
-        found = [self.estimate(name, each, confidence) for each in boxes]
+        groups = self.groups(places, box)
+        keys = groups.keys
+        found = [self.estimate(name, each, confidence) for each in groups.boxes]
         domains = [self.schema.domains[place] for place in places]
         columns = [pa.array([key[at] for key in keys], to_arrow(domain.type)) for at, domain in enumerate(domains)]
         named = [(domain.name, column) for domain, column in zip(domains, columns, strict=True)]
-        return tabular([*named, (aggregate, found)], confidence, f"synopsis {self.name}")
+        return tabular([*named, (aggregate, found)], groups.presence, confidence, f"synopsis {self.name}")
 
     def estimate(self, aggregate: str, box: Box, confidence: float = 0.95) -> Estimate:
         """The estimate for a canonical aggregate over a box, from the tree that suits it best."""
-        return answer(self._tree_for(box).view(), aggregate, box, confidence)
+        found = answer(self._tree_for(box).view(), aggregate, box, confidence)
+        return (
+            found
+            if aggregate in ("rows", "count")
+            else found.divided(self.schema.unit ** (2 if aggregate.startswith("var") else 1))
+        )
 
-    def groups(self, dimensions: Sequence[int], box: Box) -> tuple[list[tuple[Any, ...]], list[Box]]:
-        """The values of some columns that rows in the box may have together, and the box narrowed to each."""
+    def groups(self, dimensions: Sequence[int], box: Box) -> Groups:
+        """The values of some columns that rows in the box have together, with the box narrowed to each.
+
+        Groups that some known row is in are shown, so that none is too many; others that may have rows are counted as unseen.
+        """
         found: list[tuple[tuple[Any, ...], Box]] = [((), box)]
-        for dimension in dimensions:
-            found = [((*key, value), narrow) for key, wide in found for value, narrow in self._split(dimension, wide)]
-        return [key for key, _ in found], [narrow for _, narrow in found]
+        expected = most = 0.0
+        for place, dimension in enumerate(dimensions):
+            wider, found = found, []
+            for key, wide in wider:
+                for value, narrow in self._split(dimension, wide):
+                    rows = self.estimate("rows", narrow)
+                    if rows.hard_low >= 1:
+                        found.append(((*key, value), narrow))
+                    elif rows.hard_high != 0:
+                        others = math.prod(self._size(each) for each in dimensions[place + 1 :])
+                        expected, most = expected + others * _chance(rows), most + others
+        presence = Presence(len(found), UnseenRows(expected, most))
+        return Groups([key for key, _ in found], [narrow for _, narrow in found], presence)
 
-    def _split(self, dimension: int, box: Box) -> Iterator[tuple[Any, Box]]:
-        """The values of a column that rows in the box may have, each with the box narrowed to it."""
+    def _size(self, dimension: int) -> int:
+        """How many groups a column makes at most, null included."""
         domain = self.schema.domains[dimension]
         if domain.kind not in ("text", "boolean"):
             raise Unsupported(f"a synopsis groups by text or booleans; {domain.name!r} is {domain.type}")
-        count = len(domain.texts) if domain.kind == "text" else 2
-        for coordinate in (MISSING, *map(float, range(count))):
-            narrow = narrowed(box, Range(dimension, coordinate, coordinate))
-            rows = self.estimate("rows", narrow)
-            if rows.hard_high != 0 and (rows.value > 0 or rows.exact):
-                yield domain.value(coordinate), narrow
+        return 1 + (len(domain.texts) if domain.kind == "text" else 2)
+
+    def _split(self, dimension: int, box: Box) -> Iterator[tuple[Any, Box]]:
+        """All values of a column, each with the box narrowed to it."""
+        domain = self.schema.domains[dimension]
+        for coordinate in (MISSING, *map(float, range(self._size(dimension) - 1))):
+            yield domain.value(coordinate), narrowed(box, Range(dimension, coordinate, coordinate))
 
     def _tree_for(self, box: Box) -> LiveTree:
         """The tree that splits on most of the box's columns, and among these on the fewest others."""
@@ -158,37 +184,58 @@ class Synopsis:
         with self._lock:
             if self._failed:
                 raise EngineError(
-                    f"synopsis {self.name!r} could not write its log and is ahead of it; close the session and open it again"
+                    f"synopsis {self.name!r} is not at the state of its log, which could not be written; close the session, "
+                    f"and open it again"
                 )
+            self._own()
             if batch is not None and self._streams.get(batch[0], -1) >= batch[1]:
                 return self._old_replies(batch)
             known = {domain.name: len(domain.texts) for domain in self.schema.domains}
-            steps = make()
-            changes = tuple(step for step in steps if isinstance(step, Change))
-            texts = {domain.name: domain.texts[known[domain.name] :] for domain in self.schema.domains}
-            stream, number = batch or (None, None)
-            record = Batch(changes, stream, number, texts)
-            replies = self._commit(record, steps)
+            self._rng = np.random.default_rng([abs(self.schema.seed), 1, self._number + 1])
+            self._pending = []
+            try:
+                steps = make()
+                changes = tuple(step for step in steps if isinstance(step, Change))
+                texts = {domain.name: domain.texts[known[domain.name] :] for domain in self.schema.domains}
+                stream, number = batch or (None, None)
+                replies = self._commit(Batch(changes, stream, number, texts), steps)
+            except BaseException:
+                if not self._failed:
+                    for domain in self.schema.domains:
+                        domain.forget(known[domain.name])
+                raise
             self._number += 1
+            if self._known is not None:
+                self._known.apply(changes)
             if batch is not None:
                 self._streams[batch[0]] = batch[1]
-            if self._store is not None and self._number % BATCHES_PER_SNAPSHOT == 0:
-                self.save()
+            if self._number % BATCHES_PER_SNAPSHOT == 0:
+                self._save_quietly()
         self._look_after()
         return replies
+
+    def _own(self) -> None:
+        """Become the writer; what others wrote since this synopsis was opened is taken first."""
+        if self._store is None or self._store.writing:
+            return
+        self._store.own(self.definition.identity)
+        for number, batch in self._store.after(self._number):
+            self.replay(number, batch)
 
     def _commit(self, record: Batch, steps: Sequence[Step]) -> tuple[Mapping[str, Any], ...]:
         if len(record.changes) == len(steps):
             self._log(record)
+            self._failed = True
             self._take(record.changes)
+            self._failed = False
             return ()
         replies = []
+        self._failed = True
         for step in steps:
             if isinstance(step, Change):
                 self._take((step,))
             else:
                 replies.append(step())
-        self._failed = True
         self._log(replace(record, replies=tuple(replies)))
         self._failed = False
         return tuple(replies)
@@ -207,6 +254,8 @@ class Synopsis:
             domain.add_texts(batch.texts.get(domain.name, ()))
         for tree in self.trees:
             tree.apply(batch.changes, number)
+        if self._known is not None:
+            self._known.apply(batch.changes)
         self._number = number
         if batch.stream is not None and batch.number is not None:
             self._streams[batch.stream] = batch.number
@@ -229,16 +278,37 @@ class Synopsis:
         return fitted(self.schema, as_table(rows), self.name)
 
     def change(self, insert: bool, table: pa.Table) -> Change:
-        """Rows of a table as a change; new texts get their numbers."""
+        """Rows of a table as a change; new texts get their numbers. Rows that are to be deleted must be there."""
         if insert:
             self.schema.learn(table)
+            words: Hashes | None = None
+            if not self.schema.key:
+                words = self._rng.integers(0, 2**63, table.num_rows, dtype=np.uint64)
+            rows = self.schema.rows(table, words)
+            made = Change(True, rows if words is None else self.schema.identified(rows))
         else:
-            self._refuse_ambiguous()
-        words: Hashes | None = None
-        if insert and not self.schema.key:
-            words = self._rng.integers(0, 2**63, table.num_rows, dtype=np.uint64)
-        rows = self.schema.rows(table, words)
-        return Change(insert, rows if words is None else self.schema.identified(rows))
+            strange = self.strange(table)
+            if strange.any():
+                first = table.slice(int(np.flatnonzero(strange)[0]), 1).to_pylist()[0]
+                raise SchemaError(
+                    f"{int(strange.sum()):,} of the rows to be deleted are not in synopsis {self.name!r}, such as {first}; a row "
+                    f"must be given with all its columns as it is, and nothing was deleted"
+                )
+            made = Change(False, self.schema.rows(table))
+        self._pending.append(made)
+        return made
+
+    def strange(self, table: pa.Table) -> Mask:
+        """Which rows of a table are not there, so that they cannot be deleted. The first time this reads the archive once."""
+        self._refuse_ambiguous()
+        if not table.num_rows:
+            return np.zeros(0, bool)
+        if self._known is None:
+            self._known = known_rows(self._archive, self._number)
+        found: Mask = self._known.missing(self.schema.rows(table).content, self._pending)
+        for domain in self.schema.domains:
+            found |= domain.unknown(table.column(domain.name))
+        return found
 
     def _refuse_ambiguous(self) -> None:
         """Without a key, a delete removes some row with equal values; that is only right when such rows are rare."""
@@ -276,16 +346,18 @@ class Synopsis:
     # --- looking after -----------------------------------------------------------------------------------------------
 
     def repartition(self, *, levels: int | str | None = None, goal: float = 1.0, force: bool = True) -> list[Repartitioned]:
-        """Plan the trees again and wait for it; queries go on meanwhile. See `LiveTree.repartition`."""
-        done = [tree.repartition(levels, goal, force) for tree in self.trees]
+        """Plan the trees again and wait for it; queries go on meanwhile. See `LiveTree.repartition`.
+
+        `goal` is the share of the rows that a new tree must have counted before it answers. One pass counts all of them, so
+        that every goal is met, and the tree that answers is exact.
+        """
+        _check_share("goal", goal)
+        done = [tree.repartition(levels, force) for tree in self.trees]
         return [each for each in done if each is not None]
 
     def catch_up(self, goal: float) -> None:
-        """Read the archive up to a share of its rows, after a build or re-partitioning with a goal below 1."""
-        if not 0 < goal <= 1:
-            raise SchemaError(f"goal={goal} must be above 0 and at most 1")
-        for tree in self.trees:
-            tree.catch_up(goal)
+        """See that a share of the rows is counted: they all are, at any time."""
+        _check_share("goal", goal)
 
     def _look_after(self) -> None:
         """Plan a tree again in the background when its leaves no longer suit its rows."""
@@ -313,14 +385,27 @@ class Synopsis:
         """Write a snapshot, so that opening again replays less."""
         with self._lock:
             if self._store is not None:
+                self._own()
                 self._store.save(self.definition, [tree.state for tree in self.trees], self._number, self._streams)
+                self._saved = self._number
+
+    def _save_quietly(self) -> None:
+        """Write a snapshot if that can be done: every batch is in the log, so that nothing is lost without one."""
+        try:
+            self.save()
+        except NearlyError as trouble:
+            logger.warning("synopsis %s keeps its older snapshot and will replay its log: %s", self.name, trouble)
 
     def close(self) -> None:
-        """Save what changed and let others write."""
+        """Save what changed and let others write.
+
+        A snapshot that cannot be written (a full disk, another writer) is a warning in the log of this module and no error: every
+        batch that was acknowledged is in the synopsis's own log, and is replayed when it is opened again.
+        """
         self.settle()
         if self._store is not None:
-            if self.changed:
-                self.save()
+            if self._number != self._saved or any(tree.history for tree in self.trees):
+                self._save_quietly()
             self._store.close()
 
     # --- looking at --------------------------------------------------------------------------------------------------
@@ -336,8 +421,8 @@ class Synopsis:
             "trees": [
                 {
                     "on": [self.schema.names[each] for each in tree.shape.columns], "leaves": view.frame.tree.leaves,
-                    "sampled": len(view.sample), "bytes": _bytes(view),
-                    "caught_up": 1.0 if view.catch_up is None else view.catch_up.progress, "repartitioned": len(tree.history),
+                    "sampled": len(view.sample), "outliers": len(view.outliers), "bytes": _bytes(view),
+                    "repartitioned": len(tree.history),
                 }
                 for tree, view in zip(self.trees, views, strict=True)
             ],
@@ -357,7 +442,28 @@ class Synopsis:
         return f"Synopsis({self.name!r}, {self.schema.measure} by {', '.join(self.schema.names)}, {self.view().rows:,.0f} rows)"
 
 
+def _check_share(name: str, value: float) -> None:
+    if not 0 < value <= 1:
+        raise SchemaError(f"{name}={value} must be above 0 and at most 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Keys, the box of each, and which of the groups that there may be these are."""
+
+    keys: list[tuple[Any, ...]]
+    boxes: list[Box]
+    presence: Presence
+
+
+def _chance(rows: Estimate) -> float:
+    """The chance that a group has a row although none was seen: Laplace's rule, each number of rows being as likely as another."""
+    seen = rows.processed + 1.0
+    return 1.0 - seen / (seen + rows.hard_high)
+
+
 def _bytes(view: View) -> int:
-    rows = view.sample.rows
-    sampled = rows.coordinates.nbytes + rows.values.nbytes + rows.identity.nbytes + rows.ticket.nbytes
-    return int(sampled + view.node_statistics.nbytes)
+    stored = 0
+    for rows in (view.sample.rows, view.outliers.rows):
+        stored += rows.coordinates.nbytes + rows.values.nbytes + rows.identity.nbytes + rows.ticket.nbytes
+    return int(stored + view.node_statistics.nbytes)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from nearly.errors import EngineError, SchemaError
 from nearly.plan import types
@@ -13,7 +14,7 @@ from nearly.synopsis.build.drafting import Shape
 from nearly.synopsis.columns.domain import Domain
 from nearly.synopsis.columns.reading import Schema
 
-FORMAT = 1
+FORMAT = 2
 SAMPLED_ROWS_PER_MILLISECOND = 40_000
 """Sampled rows a query looks at in a millisecond, by measurement on one core of 2020."""
 SECONDS_FOR_128_LEAVES = 1.0
@@ -63,7 +64,8 @@ def partial_leaves(leaves: int, split: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The definition of a synopsis. `version` is that of the table's content when it was built."""
+    """The definition of a synopsis. `version` is that of the table's content when it was built; `identity` tells it from
+    others that had or will have its name."""
 
     name: str
     table: str
@@ -71,11 +73,13 @@ class Definition:
     rows: int
     schema: Schema
     shapes: tuple[Shape, ...]
+    identity: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def to_json(self) -> dict[str, object]:
         schema = self.schema
         return {
             "format": FORMAT, "name": self.name, "table": self.table, "version": self.version, "rows": self.rows,
+            "identity": self.identity,
             "columns": [{"name": each.name, "type": str(each.type), "texts": each.texts} for each in schema.domains],
             "measure": {"name": schema.measure, "type": str(schema.measure_type)}, "key": list(schema.key), "seed": schema.seed,
             "shapes": [asdict(shape) for shape in self.shapes],
@@ -93,7 +97,7 @@ class Definition:
             measure = found["measure"]
             schema = Schema(domains, measure["name"], types.from_name(measure["type"]), tuple(found["key"]), found["seed"])
             shapes = tuple(Shape(**{**shape, "columns": tuple(shape["columns"])}) for shape in found["shapes"])
-            return cls(found["name"], found["table"], found["version"], found["rows"], schema, shapes)
+            return cls(found["name"], found["table"], found["version"], found["rows"], schema, shapes, found["identity"])
         except (KeyError, TypeError, ValueError) as trouble:
             raise EngineError(f"the description of a synopsis cannot be read: {trouble!r}; drop it and build it again") from trouble
 

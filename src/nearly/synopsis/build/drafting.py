@@ -13,7 +13,8 @@ from nearly.errors import SchemaError
 from nearly.synopsis.partition import one_column
 from nearly.synopsis.partition.several_columns import MaximumVariance, grow
 from nearly.synopsis.partition.variance import Prefixes
-from nearly.synopsis.structure.rows import Floats, Integers, Mask, Rows, concatenate
+from nearly.synopsis.structure.outliers import Outliers
+from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate, empty
 from nearly.synopsis.structure.sample import Sample, arranged, lowest_tickets
 from nearly.synopsis.structure.state import Leaves, State
 from nearly.synopsis.structure.statistics import Frame, frame_for
@@ -26,6 +27,9 @@ SLACK = 1.25
 MOST_PLANNING_ROWS = 4096
 """The dynamic program takes time in proportion; more rows hardly change its cuts."""
 MOST_LEAVES = 1 << 16
+OUTLIERS = 0.25
+MOST_OUTLIERS = 64
+"""Share of the stored rows that are outliers of their leaves, and how many a leaf keeps at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,16 @@ class Shape:
     def __post_init__(self) -> None:
         if not 1 <= self.leaves <= MOST_LEAVES:
             raise SchemaError(f"leaves={self.leaves} is not between 1 and {MOST_LEAVES}")
+
+    @property
+    def outliers(self) -> int:
+        """How many outliers each leaf keeps."""
+        return min(MOST_OUTLIERS, int(OUTLIERS * self.target / self.leaves))
+
+    @property
+    def drawn(self) -> int:
+        """How many of the stored rows are drawn at random."""
+        return self.target - self.outliers * self.leaves
 
     @property
     def optimisation_rows(self) -> int:
@@ -92,14 +106,19 @@ def draft_for(shape: Shape, sample: Rows, rows: int, frame: Frame, weights: Floa
     fewest = np.maximum(share * len(sample) - spread, 0.5) / max(len(sample), 1) * rows
     ceiling = np.minimum(1.0, SLACK * (quota + 4.0 * np.sqrt(quota) + 4.0) / np.maximum(fewest, 1.0))
     if shape.pooled:
-        ceiling = np.full(tree.leaves, min(1.0, 1.5 * shape.target / max(rows, 1)))
+        ceiling = np.full(tree.leaves, min(1.0, 1.5 * _drawn_of(shape, rows) / max(rows, 1)))
     return Draft(frame, quota, ceiling, shape)
+
+
+def _drawn_of(shape: Shape, rows: float) -> int:
+    """How many rows are drawn: all of them where that was asked for."""
+    return shape.drawn if shape.target < rows - 0.5 else shape.target
 
 
 def _quotas(shape: Shape, expected: Floats) -> Integers:
     """Equal numbers of samples; what small leaves cannot use goes to the others."""
     quota = np.zeros(len(expected))
-    left, open_ = float(shape.target), np.ones(len(expected), bool)
+    left, open_ = float(_drawn_of(shape, float(expected.sum()))), np.ones(len(expected), bool)
     while open_.any() and left > 0:
         quota[open_] += left / open_.sum()
         full = open_ & (quota >= 2.0 * np.maximum(expected, 1.0))
@@ -116,34 +135,43 @@ class Part:
     """What one task of the second pass found."""
 
     leaves: Leaves
+    outliers: Outliers
     offered: list[Rows]
 
     @classmethod
     def nothing(cls, plan: Draft) -> Part:
-        return cls(Leaves.nothing(plan.frame), [])
+        return cls(Leaves.nothing(plan.frame), Outliers.nothing(plan.frame, plan.shape.outliers), [])
 
-    def add(self, plan: Draft, rows: Rows, counted: Mask | None = None) -> None:
-        """Count some rows (of these only those marked, when a mask is given), and keep all whose ticket is low enough."""
+    def add(self, plan: Draft, rows: Rows) -> None:
+        """Count rows, keep outliers, and all rows whose ticket is low enough."""
         leaf = plan.frame.tree.leaf_of(rows.coordinates)
-        if counted is None:
-            self.leaves.insert(plan.frame, rows, leaf)
-        else:
-            self.leaves.insert(plan.frame, rows.take(counted), leaf[counted])
         self.offered.append(rows.take(rows.ticket < plan.ceiling[leaf]))
+        self.leaves.come(plan.frame, rows, leaf)
+        self.outliers, rest, leaf = self.outliers.with_rows(plan.frame, rows, leaf)
+        self.leaves.count(plan.frame, rest, leaf)
 
-    def merge(self, other: Part) -> None:
+    def merge(self, plan: Draft, other: Part) -> None:
         self.leaves.merge(other.leaves)
+        self.outliers, rest, leaf = self.outliers.merged(plan.frame, other.outliers)
+        self.leaves.count(plan.frame, rest, leaf)
         self.offered += other.offered
 
 
-def finished(plan: Draft, part: Part, empty: Rows) -> State:
+def finished(plan: Draft, part: Part) -> State:
     """The state, once all parts are merged."""
-    offered = concatenate(part.offered) if part.offered else empty
-    leaf = plan.frame.tree.leaf_of(offered.coordinates)
-    return State(plan.frame, part.leaves, _drawn(plan, offered, leaf))
+    outliers, rest, leaf = part.outliers.cleared(plan.frame, plan.shape.outliers)
+    part.leaves.count(plan.frame, rest, leaf)
+    offered, leaf = _offered(plan, part)
+    drawn = ~outliers.holds(plan.frame, offered, leaf)
+    return State(plan.frame, part.leaves, _drawn(plan, offered.take(drawn), leaf[drawn]), outliers)
+
+
+def _offered(plan: Draft, part: Part) -> tuple[Rows, Integers]:
+    offered = concatenate(part.offered) if part.offered else empty(plan.frame.tree.dimensions)
+    return offered, plan.frame.tree.leaf_of(offered.coordinates)
 
 
 def _drawn(plan: Draft, offered: Rows, leaf: Integers) -> Sample:
     if plan.shape.pooled:
-        return arranged(offered, leaf, plan.ceiling, plan.shape.target, pooled=True).within()
-    return lowest_tickets(offered, leaf, plan.quota, plan.ceiling, plan.shape.target)
+        return arranged(offered, leaf, plan.ceiling, plan.shape.drawn, pooled=True).within()
+    return lowest_tickets(offered, leaf, plan.quota, plan.ceiling, plan.shape.drawn)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from nearly.synopsis.build.drafting import Part
-from nearly.synopsis.structure.catch_up import CatchUp
 from nearly.synopsis.structure.extremes import Largest
+from nearly.synopsis.structure.outliers import Outliers
 from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate, empty
 from nearly.synopsis.structure.sample import Sample
 from nearly.synopsis.structure.state import Leaves, State
@@ -52,7 +52,7 @@ def unpack_rows(arrays: Arrays, prefix: str = "") -> Rows:
 
 def pack_leaves(leaves: Leaves) -> Arrays:
     return {
-        "statistics": leaves.statistics, "hull_low": leaves.hull.low, "hull_high": leaves.hull.high,
+        "statistics": leaves.statistics, "turnover": leaves.turnover, "hull_low": leaves.hull.low, "hull_high": leaves.hull.high,
         "largest": leaves.largest.kept, "largest_floor": leaves.largest.floor,
         "smallest": leaves.smallest.kept, "smallest_floor": leaves.smallest.floor,
     }  # fmt: skip
@@ -60,19 +60,30 @@ def pack_leaves(leaves: Leaves) -> Arrays:
 
 def unpack_leaves(arrays: Arrays) -> Leaves:
     return Leaves(
-        arrays["statistics"], Hull(arrays["hull_low"], arrays["hull_high"]),
+        arrays["statistics"], arrays["turnover"], Hull(arrays["hull_low"], arrays["hull_high"]),
         Largest(arrays["largest"], arrays["largest_floor"]), Largest(arrays["smallest"], arrays["smallest_floor"]),
     )  # fmt: skip
 
 
 def pack_part(part: Part, dimensions: int) -> bytes:
     rows = concatenate(part.offered) if part.offered else empty(dimensions)
-    return to_bytes({**pack_leaves(part.leaves), **pack_rows(rows, "offered_")})
+    return to_bytes({**pack_leaves(part.leaves), **pack_outliers(part.outliers), **pack_rows(rows, "offered_")})
 
 
 def unpack_part(data: bytes) -> Part:
     arrays = from_bytes(data)
-    return Part(unpack_leaves(arrays), [unpack_rows(arrays, "offered_")])
+    return Part(unpack_leaves(arrays), unpack_outliers(arrays), [unpack_rows(arrays, "offered_")])
+
+
+def pack_outliers(outliers: Outliers) -> Arrays:
+    return pack_rows(outliers.rows, "outlier_") | {
+        "outlier_leaf": outliers.leaf, "outlier_bound": outliers.bound, "outlier_most": np.array(outliers.most)
+    }  # fmt: skip
+
+
+def unpack_outliers(arrays: Arrays) -> Outliers:
+    rows = unpack_rows(arrays, "outlier_")
+    return Outliers(rows, arrays["outlier_leaf"], arrays["outlier_bound"], int(arrays["outlier_most"]))
 
 
 def delta_encode(values: Floats, leaf: Integers, leaves: int) -> Arrays:
@@ -123,19 +134,17 @@ def unpack_sample(arrays: Arrays) -> Sample:
 
 def pack_state(state: State) -> Arrays:
     tree, frame = state.frame.tree, state.frame
-    packed = pack_leaves(state.leaves) | pack_sample(state.sample)
+    packed = pack_leaves(state.leaves) | pack_sample(state.sample) | pack_outliers(state.outliers)
     packed |= {
         "tree_dimension": tree.dimension, "tree_cut": tree.cut, "tree_right": tree.right,
         "tree_dimensions": np.array(tree.dimensions),
-        "centre": np.array(frame.centre), "origin": frame.origin, "span": frame.span, "built_variance": state.built_variance,
+        "centre": np.array(frame.centre), "origin": frame.origin, "span": frame.span, "middle": frame.middle,
+        "built_variance": state.built_variance,
     }  # fmt: skip
-    if state.catch_up is not None:
-        packed |= {"caught": state.catch_up.statistics, "archived": np.array([state.catch_up.archived, state.catch_up.goal])}
     return packed
 
 
 def unpack_state(arrays: Arrays) -> State:
     tree = Tree(arrays["tree_dimension"], arrays["tree_cut"], arrays["tree_right"], int(arrays["tree_dimensions"]))
-    frame = Frame(tree, float(arrays["centre"]), arrays["origin"], arrays["span"])
-    catch_up = CatchUp(arrays["caught"], int(arrays["archived"][0]), float(arrays["archived"][1])) if "caught" in arrays else None
-    return State(frame, unpack_leaves(arrays), unpack_sample(arrays), catch_up, arrays["built_variance"])
+    frame = Frame(tree, float(arrays["centre"]), arrays["origin"], arrays["span"], arrays["middle"])
+    return State(frame, unpack_leaves(arrays), unpack_sample(arrays), unpack_outliers(arrays), arrays["built_variance"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +13,10 @@ from nearly.synopsis.build.drafting import Draft, Part
 from nearly.synopsis.build.packing import from_bytes, pack_part, to_bytes
 from nearly.synopsis.columns.domain import MOST_TEXTS
 from nearly.synopsis.columns.reading import Schema, row_numbers
-from nearly.synopsis.structure.rows import tickets_of
+from nearly.synopsis.structure.rows import Hashes, tickets_of
 
 PLANNING = 0x706C616E
 """Sets the draw of the planning sample apart from that of the leaf samples."""
-CATCHING_UP = 0x63617463
 
 
 @dataclass(slots=True)
@@ -69,31 +68,37 @@ def surveyed(schema: Schema, findings: list[bytes]) -> pa.Table | None:
 
 @dataclass(slots=True)
 class Census:
-    """Second pass: every row is counted in its leaf of every tree, and offered to the samples.
-
-    With `caught_up` = (from, to), only rows whose draw lies in that range are counted: a random part of the archive.
-    """
+    """Second pass: every row is counted in its leaf of every tree, and offered to the samples."""
 
     schema: Schema
     drafts: list[Draft]
-    caught_up: tuple[float, float] | None = None
     _parts: list[Part] = field(default_factory=list)
 
     def take(self, file: int, first_row: int, batch: pa.RecordBatch) -> None:
         if not self._parts:
             self._parts = [Part.nothing(draft) for draft in self.drafts]
-        numbers = row_numbers(file, first_row, batch.num_rows)
-        rows = self.schema.rows(batch, numbers)
-        counted = None
-        if self.caught_up is not None:
-            draw = tickets_of(numbers, self.schema.seed ^ CATCHING_UP)
-            counted = (draw >= self.caught_up[0]) & (draw < self.caught_up[1])
+        rows = self.schema.rows(batch, row_numbers(file, first_row, batch.num_rows))
         for draft, part in zip(self.drafts, self._parts, strict=True):
-            part.add(draft, rows, counted)
+            part.add(draft, rows)
 
     def finish(self) -> bytes:
         parts = self._parts or [Part.nothing(draft) for draft in self.drafts]
         for part in parts:
             part.offered = [self.schema.identified(rows) for rows in part.offered]
+            part.outliers = replace(part.outliers, rows=self.schema.identified(part.outliers.rows))
         packed = [pack_part(part, len(self.schema.domains)) for part in parts]
         return to_bytes({f"part_{place}": np.frombuffer(data, np.uint8) for place, data in enumerate(packed)})
+
+
+@dataclass(slots=True)
+class Contents:
+    """A pass that tells the content of every row, by which deletes are checked."""
+
+    schema: Schema
+    _found: list[Hashes] = field(default_factory=list)
+
+    def take(self, file: int, first_row: int, batch: pa.RecordBatch) -> None:  # noqa: ARG002  where a row stands does not matter
+        self._found.append(self.schema.identified(self.schema.rows(batch)).content)
+
+    def finish(self) -> bytes:
+        return np.concatenate([np.empty(0, np.uint64), *self._found]).tobytes()

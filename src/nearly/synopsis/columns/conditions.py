@@ -24,11 +24,11 @@ def box_of(schema: Schema, conditions: Mapping[str, Any]) -> Box:
         if isinstance(wanted, tuple | list):
             if len(wanted) != PAIR:
                 raise SchemaError(f"{name}={wanted!r}: a range is a pair (low, high), either of them None when open")
-            found[place] = Range(place, *domain.span(*wanted))
+            found[place] = Range(place, *domain.between(*wanted))
         elif wanted is None:
             found[place] = Range(place, MISSING, MISSING)
         else:
-            found[place] = Range(place, *domain.span(wanted, wanted))
+            found[place] = Range(place, *domain.between(wanted, wanted))
     return tuple(found.values())
 
 

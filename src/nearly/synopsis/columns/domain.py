@@ -11,6 +11,7 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,10 @@ MOST_DIGITS = 18
 MOST_TEXTS = 100_000
 NOWHERE = (np.inf, -np.inf)
 """A range that holds nothing."""
+LARGEST = float(np.finfo(np.float64).max)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+_MICROSECONDS_A_DAY = 86_400_000_000
 
 
 def kind_of(name: str, type_: DataType) -> str:
@@ -69,6 +73,12 @@ class Domain:
                 f"column {self.name!r} has more than {MOST_TEXTS:,} different texts, and a synopsis keeps all; use a coarser column"
             )
 
+    def forget(self, count: int) -> None:
+        """Keep the first `count` texts only: the numbers of the others were never written down."""
+        for text in self.texts[count:]:
+            del self._codes[text]
+        del self.texts[count:]
+
     def coordinates(self, column: pa.Array | pa.ChunkedArray) -> Floats:
         """The coordinates of a column; texts must be in the dictionary."""
         if self.kind == "text":
@@ -77,10 +87,19 @@ class Domain:
         found = unscaled(column) if isinstance(self.type, types.Decimal) else as_floats(column)
         if self.kind == "number":
             _refuse_unrepresentable(self.name, found, column.null_count)
+        elif self.kind == "timestamp":
+            _refuse_rounded(self.name, found, column)
         if self.type in types.FRACTIONS:
             nan = as_mask(pc.is_nan(column))
             found = np.where(nan, np.inf, found)
         return found
+
+    def unknown(self, column: pa.Array | pa.ChunkedArray) -> Any:
+        """Which values are texts without a number: no row that was ever taken has one of them."""
+        if self.kind != "text":
+            return np.zeros(len(column), bool)
+        known = pc.is_in(column, value_set=pa.array(self.texts, pa.string()))
+        return ~as_mask(known) & as_mask(pc.is_valid(column))
 
     def new_texts(self, column: pa.Array | pa.ChunkedArray) -> list[str]:
         """The different texts of a column that have no number yet, in order of first appearance."""
@@ -88,37 +107,58 @@ class Domain:
             return []
         return [text for text in pc.unique(column).to_pylist() if text is not None and text not in self._codes]
 
-    def coordinate(self, value: Any) -> float | None:
-        """The coordinate of one constant; None for a text that no row has. A constant of another kind is an error."""
-        if value is None:
-            return float(MISSING)
+    def between(self, low: Any, high: Any, *, above: bool = False, below: bool = False) -> tuple[float, float]:
+        """The range of coordinates of the values from one constant to another; None leaves an end open, `above` and `below` leave
+        the ends themselves out. No null is in it. Law: a value lies in the range exactly when it satisfies the comparisons."""
         if self.kind == "text":
-            if not isinstance(value, str):
-                raise SchemaError(f"column {self.name!r} holds text; {value!r} is a {type(value).__name__}")
-            code = self._codes.get(value)
-            return None if code is None else float(code)
-        return self._number(value)
+            return self._one_text(low, high, strict=above or below)
+        if above and isinstance(low, float) and np.isnan(low):
+            return NOWHERE
+        first = LOWEST if low is None else self._edge(low, strict=above, upwards=True)
+        last = np.inf if high is None else self._edge(high, strict=below, upwards=False)
+        return (first, last) if first <= last else NOWHERE
 
-    def _number(self, value: Any) -> float:
+    def _one_text(self, low: Any, high: Any, *, strict: bool) -> tuple[float, float]:
+        if strict or low is None or low != high:
+            raise Unsupported(f"column {self.name!r} is text, which a synopsis compares for equality only; give one value")
+        if not isinstance(low, str):
+            raise SchemaError(f"column {self.name!r} holds text; {low!r} is a {type(low).__name__}")
+        code = self._codes.get(low)
+        return NOWHERE if code is None else (float(code), float(code))
+
+    def _edge(self, value: Any, *, strict: bool, upwards: bool) -> float:
+        """The least coordinate at or above a constant, or the greatest at or below it; beyond it when `strict`."""
+        towards = np.inf if upwards else -np.inf
+        exact = self._exact(value)
+        if isinstance(exact, float):
+            return _endless(exact, strict=strict, upwards=upwards)
+        try:
+            near = float(exact)
+        except OverflowError:
+            near = np.inf if exact > 0 else LOWEST
+        outside = Fraction(near) < exact if upwards else Fraction(near) > exact if np.isfinite(near) else False
+        if outside or (strict and np.isfinite(near) and Fraction(near) == exact):
+            near = float(np.nextafter(near, towards))
+        return near
+
+    def _exact(self, value: Any) -> Fraction | float:
+        """A constant as an exact number of units; a float when it is infinite or NaN."""
         try:
             if self.kind in ("date", "timestamp"):
                 return _moment(value, days=self.kind == "date")
-            if isinstance(self.type, types.Decimal) and not isinstance(value, str):
-                return float((value if isinstance(value, Decimal) else Decimal(repr(value))).scaleb(self.type.scale))
-            return float("no number" if isinstance(value, str) else value)
+            if isinstance(value, str) or value is None:
+                raise TypeError  # noqa: TRY301  (told below)
+            if isinstance(value, float) and not np.isfinite(value):
+                return value
+            if isinstance(self.type, types.Decimal):
+                number = value if isinstance(value, Decimal | int) else Decimal(repr(value))
+                return Fraction(number) * Fraction(10) ** self.type.scale
+            return Fraction(value)
         except (TypeError, ValueError, OverflowError, InvalidOperation) as trouble:
             raise SchemaError(f"column {self.name!r} is {self.type}; {value!r} is no value of it") from trouble
 
-    def span(self, low: Any, high: Any) -> tuple[float, float]:
-        """The range of coordinates from one constant to another, both included; None leaves an end open. No null is in it."""
-        if self.kind == "text" and not (low == high and low is not None):
-            raise Unsupported(f"column {self.name!r} is text, which a synopsis compares for equality only; give one value")
-        first = LOWEST if low is None else self.coordinate(low)
-        last = np.inf if high is None else self.coordinate(high)
-        return NOWHERE if first is None or last is None else (first, last)
-
     def value(self, coordinate: float) -> Any:
-        """The value of a coordinate. Law: `coordinate(value(c)) == c`."""
+        """The value of a coordinate. Law: `between(value(c), value(c)) == (c, c)`."""
         if coordinate == MISSING:
             return None
         match self.kind:
@@ -138,7 +178,7 @@ class Domain:
         return coordinate
 
 
-def _moment(value: Any, days: bool) -> float:
+def _moment(value: Any, days: bool) -> Fraction:
     """A date or time, or its ISO text, in days or microseconds since 1970; times without zone are UTC."""
     if isinstance(value, str):
         value = dt.datetime.fromisoformat(value)
@@ -148,8 +188,16 @@ def _moment(value: Any, days: bool) -> float:
         value = dt.datetime(value.year, value.month, value.day, tzinfo=dt.UTC)
     if value.tzinfo is None:
         value = value.replace(tzinfo=dt.UTC)
-    since = value - _EPOCH
-    return float(since / dt.timedelta(days=1) if days else since / dt.timedelta(microseconds=1))
+    return Fraction((value - _EPOCH) // _MICROSECOND, _MICROSECONDS_A_DAY if days else 1)
+
+
+def _endless(value: float, *, strict: bool, upwards: bool) -> float:
+    """The edge at an infinity or NaN, which is the greatest of all; rows hold no infinities."""
+    if value == -np.inf:
+        return LOWEST if upwards else -np.inf
+    if upwards:
+        return np.inf
+    return np.inf if np.isnan(value) and not strict else LARGEST
 
 
 def _refuse_unrepresentable(name: str, found: Floats, nulls: int) -> None:
@@ -158,6 +206,17 @@ def _refuse_unrepresentable(name: str, found: Floats, nulls: int) -> None:
         raise Unsupported(f"column {name!r} has values beyond 2^53, which a synopsis cannot tell apart; cast it to a smaller range")
     if np.isposinf(found).any() or int(np.isneginf(found).sum()) != nulls:
         raise SchemaError(f"column {name!r} holds an infinite value; filter it out or replace it")
+
+
+def _refuse_rounded(name: str, found: Floats, column: pa.Array | pa.ChunkedArray) -> None:
+    """Microseconds after the year 2255 may have no number of their own."""
+    finite = np.isfinite(found)
+    if np.abs(found[finite]).max(initial=0.0) > LARGEST_WHOLE:
+        plain = pc.fill_null(column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()), 0)
+        if (found[finite].astype(np.int64) != np.asarray(plain)[finite]).any():
+            raise Unsupported(
+                f"column {name!r} has times that a synopsis cannot tell apart, before 1684 or after 2255 to the microsecond"
+            )
 
 
 def as_mask(array: pa.Array | pa.ChunkedArray) -> Any:

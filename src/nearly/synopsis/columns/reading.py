@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from nearly.errors import SchemaError, unknown
+from nearly.errors import SchemaError, Unsupported, unknown
 from nearly.plan import types
 from nearly.plan.types import DataType
-from nearly.synopsis.columns.domain import Domain, as_floats
+from nearly.synopsis.columns.domain import LARGEST_WHOLE, Domain, as_floats, unscaled
 from nearly.synopsis.structure.rows import MISSING, Floats, Hashes, Rows, hash_columns, mix, tickets_of
+
+LARGEST_VALUE = 1e70
+"""Fourth powers of values are added up."""
 
 
 @dataclass(slots=True)
@@ -32,6 +35,11 @@ class Schema:
         self._places = {domain.name.lower(): place for place, domain in enumerate(self.domains)}
         if not types.is_numeric(self.measure_type):
             raise SchemaError(f"the measure {self.measure!r} is {self.measure_type}; a synopsis sums numbers")
+
+    @property
+    def unit(self) -> float:
+        """How many of the numbers that are kept make one of the measure: decimals are kept in units of their last digit."""
+        return 10.0**self.measure_type.scale if isinstance(self.measure_type, types.Decimal) else 1.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,13 +82,16 @@ class Schema:
 
 
 def measured(name: str, column: pa.Array | pa.ChunkedArray) -> Floats:
-    """The measure: NaN for null; NaN or infinity in the data is an error."""
-    found = as_floats(column)
+    """The measure, decimals in units of their last digit: NaN for null; NaN or infinity in the data is an error."""
+    found = unscaled(column) if pa.types.is_decimal(column.type) else as_floats(column)
     null = found == MISSING
     if column.null_count != int(null.sum()) or np.isnan(found).any() or np.isposinf(found).any():
         raise SchemaError(
             f"the measure {name!r} holds NaN or infinity, whose sums mean nothing; filter such rows out or replace them"
         )
+    largest = np.abs(found[~null]).max(initial=0.0)
+    if largest > (LARGEST_VALUE if pa.types.is_floating(column.type) else LARGEST_WHOLE):
+        raise Unsupported(f"the measure {name!r} holds {largest:g}; whole ones are added up to 2^53, others to {LARGEST_VALUE:g}")
     return np.where(null, np.nan, found) if column.null_count else found
 
 

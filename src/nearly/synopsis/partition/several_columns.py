@@ -54,7 +54,7 @@ class MaximumVariance:
     def _variance(self, query: Integers, box: Integers) -> float:
         responses, weights = self._responses[:, query], self._weights[query]
         total = float(self._weights[box].sum())
-        found = float((responses**2 @ weights).sum() - ((responses @ weights) ** 2).sum() / total)
+        found = float((responses**2 @ weights).sum() - ((responses @ weights) ** 2).sum() / max(total, 1e-300))
         return found / max(float(weights.sum()), 1.0) ** 2 if self._averages else found
 
 

@@ -34,7 +34,9 @@ class Prefixes:
         order = np.argsort(coordinates, kind="stable")
         coordinates, values = coordinates[order], np.nan_to_num(values[order])
         ends = (
-            np.append(np.flatnonzero(np.diff(coordinates) > 0), len(coordinates) - 1) + 1 if len(coordinates) else np.zeros(0, int)
+            np.append(np.flatnonzero(coordinates[1:] > coordinates[:-1]), len(coordinates) - 1) + 1
+            if len(coordinates)
+            else np.zeros(0, int)
         )
         self.ends = coordinates[ends - 1]
         self.focus = focus

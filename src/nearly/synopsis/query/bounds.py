@@ -18,7 +18,6 @@ ROUNDING = 2.0**-40
 """Relative slack for the rounding of long sums."""
 
 Bounds = tuple[float, float]
-UNKNOWN = (math.nan, math.nan)
 
 
 def row_bounds(known: float, pieces: Sequence[Piece]) -> Bounds:
@@ -39,16 +38,16 @@ def count_bounds(known: float, pieces: Sequence[Piece]) -> Bounds:
     return low, high
 
 
-def sum_bounds(known: float, pieces: Sequence[Piece], centre: float, magnitude: float) -> Bounds:
-    """Bounds of SUM; `magnitude` is what all absolute values add up to."""
+def sum_bounds(known: float, pieces: Sequence[Piece], centre: float, slack: float) -> Bounds:
+    """Bounds of SUM; `slack` is by how much sums may be off through rounding."""
     low = high = known
     for stratum, sums in pieces:
         matched = added(sums[plain(DELTA)]) + centre * added(sums[plain(VALUE)])
         low, high = low + matched + added(stratum.rest_negative), high + matched + added(stratum.rest_positive)
-    return widened(low, high, magnitude)
+    return low - slack, high + slack
 
 
-def average_bounds(total: float, count: float, pieces: Sequence[Piece]) -> Bounds:
+def average_bounds(total: float, count: float, pieces: Sequence[Piece], slack: float) -> Bounds:
     """Bounds of AVG over known rows and an unknown choice from the leaves.
 
     The average is largest when the leaves of the largest maxima give all their rows, as long as that maximum exceeds it.
@@ -63,17 +62,13 @@ def average_bounds(total: float, count: float, pieces: Sequence[Piece]) -> Bound
             tops += zip(stratum.top.tolist(), rows.tolist(), strict=True)
             bottoms += zip((-stratum.bottom).tolist(), rows.tolist(), strict=True)
     high, low = _largest_average(total, count, tops), -_largest_average(-total, count, bottoms)
-    return widened(low, high, max(abs(low), abs(high)))
+    slack = slack / max(count, 1.0) + ROUNDING * max(abs(low), abs(high))
+    return low - slack, high + slack
 
 
 def variance_bounds(low: float, high: float, samples: bool) -> Bounds:
     """Bounds of the variance of at least two values in [low, high]: at most a quarter of the squared range, or half for samples."""
     return 0.0, (high - low) ** 2 / (2.0 if samples else 4.0)
-
-
-def widened(low: float, high: float, scale: float) -> Bounds:
-    """The bounds moved apart by the rounding error of sums whose terms add up to `scale` in absolute value."""
-    return low - ROUNDING * scale, high + ROUNDING * scale
 
 
 def _largest_average(total: float, count: float, offers: list[tuple[float, float]]) -> float:

@@ -14,7 +14,7 @@ from nearly.synopsis.structure.frontier import Box
 from nearly.synopsis.structure.responses import DELTA, ONE, SQUARE, VALUE, product
 from nearly.synopsis.structure.rows import Floats, Integers, Mask
 from nearly.synopsis.structure.sample import Sample
-from nearly.synopsis.structure.statistics import COUNT, FIXED, POSITIVE, ROWS, SQUARES, SUM, Frame, leaf_statistics
+from nearly.synopsis.structure.statistics import COUNT, FIXED, FOURTHS, POSITIVE, ROWS, SQUARES, SUM, Frame, leaf_statistics
 
 POWERS = 6
 """Columns 1, v, v*d, ..., v*d^4; then the responses times the weight; then the responses times each position."""
@@ -41,7 +41,8 @@ class Stratum(NamedTuple):
     """What is known of a leaf (or, as arrays, of several) apart from a query.
 
     `rest_positive` and `rest_negative` are the sums of the positive and negative values that were not sampled; `moments` the leaf's
-    means of the products of responses; `lift` widens the variance when the sample's z lie far from their known means;
+    means of the products of responses, and `sampled_moments` those of its sample; `calibrated` is 1 where weights are;
+    `lift` widens the variance when the sample's z lie far from their known means;
     `blind` is 1 where the samples are too few to tell a variance.
     """
 
@@ -56,9 +57,11 @@ class Stratum(NamedTuple):
     freedom: Number
     spread: Number
     lift: Number
+    calibrated: Number
     blind: Number
     halves: tuple[Number, ...]
     moments: tuple[Number, ...]
+    sampled_moments: tuple[Number, ...]
     means: tuple[Number, ...]
     inverse: tuple[tuple[Number, ...], ...]
 
@@ -77,7 +80,7 @@ class Features:
     their known leaf means, and H the inverse of the sample's scatter of z (zero in leaves with few samples).
     """
 
-    def __init__(self, frame: Frame, sample: Sample, statistics: Floats, extremes: tuple[Floats, Floats], calibrate: bool) -> None:
+    def __init__(self, frame: Frame, sample: Sample, statistics: Floats, extremes: tuple[Floats, Floats]) -> None:
         rows = sample.rows
         known = ~np.isnan(rows.values)
         delta = np.where(known, rows.values - frame.centre, 0.0)
@@ -89,7 +92,7 @@ class Features:
         self._start_list: list[int] = sample.starts.tolist()
         self.sizes = sample.sizes.astype(np.float64)
         sampled = leaf_statistics(frame, rows, sample.leaf)
-        weights = self._calibrated(np.concatenate([delta[None, :], positions]), sample.leaf, statistics, calibrate)
+        weights = self._calibrated(np.concatenate([delta[None, :], positions]), sample.leaf, statistics)
         powers = [np.ones(len(rows)), known.astype(np.float64), delta, delta**2, delta**3, delta**4]
         with_weights = [power * weights for power in powers[:4]]
         crosses = [power * line for power in powers[:4] for line in positions]
@@ -99,13 +102,13 @@ class Features:
         self.crosses = [self._crosses(each) for each in (ONE, VALUE, DELTA, SQUARE)]
         """For each response the columns of its product with each z: the deviation, then the positions."""
 
-    def _calibrated(self, z: Floats, leaf: Integers, statistics: Floats, calibrate: bool) -> Floats:
+    def _calibrated(self, z: Floats, leaf: Integers, statistics: Floats) -> Floats:
         """The rows' weights; on the way, means and inverse scatter of z in each leaf."""
         leaves, wide = len(self.sizes), len(z)
         size = np.maximum(self.sizes, 1.0)
         self._means = np.stack([np.bincount(leaf, line, leaves) for line in z], axis=1) / size[:, None]
         centred = z - self._means[leaf].T
-        enough = self.sizes > FEWEST_CALIBRATED * wide if calibrate else np.zeros(leaves, bool)
+        enough = self.sizes > FEWEST_CALIBRATED * wide
         self._inverse = _inverse_scatter(centred, leaf, leaves, enough)
         self._rank = np.where(enough, float(wide), 0.0)
         rows = np.maximum(statistics[:, ROWS], 1.0)
@@ -113,15 +116,15 @@ class Features:
         pull = (self._inverse @ gap[:, :, None])[:, :, 0]
         self._lift = 1.0 + size * (pull * gap).sum(axis=1)
         shares = 1.0 / size[leaf] + (centred * pull[leaf].T).sum(axis=0)
-        weights: Floats = statistics[leaf, ROWS] * shares
+        self.whole: Mask = self.sizes >= statistics[:, ROWS]
+        """The leaves whose rows are all in the sample."""
+        weights: Floats = np.where(self.whole[leaf], 1.0, statistics[leaf, ROWS] * shares)
         return weights
 
     def _stratum(self, statistics: Floats, sampled: Floats, centre: float, extremes: tuple[Floats, Floats]) -> Stratum:
         rows, size = statistics[:, ROWS], self.sizes
         divisor = np.maximum(rows, 1.0)
         raw, raw_sampled = (each[:, SUM] + centre * each[:, COUNT] - each[:, POSITIVE] for each in (statistics, sampled))
-        square = statistics[:, SQUARES] / divisor
-        means = (np.ones_like(rows), statistics[:, COUNT] / divisor, statistics[:, SUM] / divisor, square)
         missing = np.where(size > 0, 0.0, 0.5)
         return Stratum(
             rows=rows, count=statistics[:, COUNT], size=size, sampled_values=sampled[:, COUNT],
@@ -130,9 +133,9 @@ class Features:
             bottom=extremes[0], top=extremes[1],
             freedom=np.maximum(size - 1.0 - self._rank, 1.0),
             spread=rows * np.maximum(rows - size, 0.0) / np.maximum(size, 1.0),
-            lift=self._lift, blind=((size < 2) & (size < rows)).astype(np.float64),
+            lift=self._lift, calibrated=(self._rank > 0).astype(np.float64), blind=((size < 2) & (size < rows)).astype(np.float64),
             halves=tuple(missing * statistics[:, each] for each in (ROWS, COUNT, SUM, SQUARES)),
-            moments=(*means, np.zeros_like(rows), 3.0 * square**2),
+            moments=_moments(statistics, divisor), sampled_moments=_moments(sampled, np.maximum(size, 1.0)),
             means=tuple(self._means.T), inverse=tuple(tuple(line.T) for line in self._inverse.transpose(1, 0, 2)),
         )  # fmt: skip
 
@@ -168,10 +171,10 @@ class Features:
         return found
 
     def matching_values(self, partial: Integers, box: Box) -> Floats:
-        """The values, not null, of the matching sampled rows of these leaves."""
+        """The values, NaN for a null, of the matching sampled rows of these leaves."""
         places, _ = self._rows_of(partial)
-        values = self._values[places[self._inside(places, box)]]
-        return values[~np.isnan(values)]
+        found: Floats = self._values[places[self._inside(places, box)]]
+        return found
 
     def _rows_of(self, partial: Integers) -> tuple[Integers, Integers]:
         """Places of the sampled rows of some leaves, and which of the leaves each belongs to."""
@@ -188,6 +191,11 @@ class Features:
             within = (column >= each.low) & (column <= each.high)
             inside = within if inside is None else inside & within
         return np.ones(len(self._values[rows]), bool) if inside is None else inside
+
+
+def _moments(statistics: Floats, divisor: Floats) -> tuple[Floats, ...]:
+    """The means of 1, v, v*d, ..., v*d^4 in each leaf."""
+    return tuple((statistics[:, ROWS : FOURTHS + 1] / divisor[:, None]).T)
 
 
 def _inverse_scatter(centred: Floats, leaf: Integers, leaves: int, enough: Mask) -> Floats:

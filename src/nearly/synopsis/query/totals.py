@@ -10,6 +10,10 @@ the regression of y on z in the sample: a weighted sum of y whose weights do not
 with s^2 the residual variance on n - 1 - len(z) degrees of freedom (Sarndal, Swensson and Wretman, Model Assisted Survey Sampling,
 ch. 6); without z it is the estimator of PASS, section 2.3.3. The bias is of order 1/n; leaves with few samples use no z.
 
+The leaf's own variance of the response is known exactly. A sample that lacks the leaf's large values has less of it, and would give
+an interval that is too narrow just when its estimate is off: what it lacks is added, in the share in which it would show if a
+share p of the rows matched whatever their values: p, or p (1 - p) where weights are calibrated.
+
 When hardly any sampled row matches, or hardly any fails to, the sample's variance is near zero by accident. What a binomial with
 two more trials, one of them a success, has more of it is then added (Agresti and Coull 1998), and one more row as the leaf has them
 on average counts among the residuals.
@@ -56,14 +60,17 @@ def piece_variance(features: Features, piece: Piece, responses: tuple[int, ...],
     extra = fuller * (1.0 - fuller) - share * (1.0 - share)
     floor = sum(gradient[one] * gradient[two] * stratum.moments[column] for one, two, column in terms)
     one_more_row = fuller * floor
+    lack = _variance(stratum.moments, responses, gradient) - _variance(stratum.sampled_moments, responses, gradient)
     residual = ((scatter - explained) * stratum.lift + one_more_row) / stratum.freedom + floor * (extra + abs(extra)) / 2.0
+    residual = residual + fuller * (1.0 - fuller * stratum.calibrated) * (lack + abs(lack)) / 2.0
     return stratum.spread * (residual + abs(residual)) / 2.0
 
 
-def piece_means(piece: Piece, responses: tuple[int, ...]) -> list[Number]:
-    """The estimated mean response of a row of each leaf."""
-    rows = piece.stratum.rows
-    return [piece.sums[weighted(each)] / rows for each in responses]
+def _variance(moments: tuple[Number, ...], responses: tuple[int, ...], gradient: Sequence[float]) -> Number:
+    """The variance of the combined response over rows with these moments, all of them matching."""
+    square = sum(gradient[one] * gradient[two] * moments[column] for one, two, column in _products(responses))
+    mean = _combined(gradient, [moments[each] for each in responses])
+    return square - mean * mean
 
 
 def _combined(gradient: Sequence[float], numbers: Sequence[Number]) -> Number:

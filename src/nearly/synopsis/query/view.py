@@ -8,26 +8,29 @@ import numpy as np
 
 from nearly.synopsis.query.features import Features
 from nearly.synopsis.structure.frontier import Box, Frontier, Index
-from nearly.synopsis.structure.rows import Mask
+from nearly.synopsis.structure.rows import Floats, Mask
 from nearly.synopsis.structure.state import State
-from nearly.synopsis.structure.statistics import COUNT, POSITIVE, ROWS, SUM, Hull, roll_up
+from nearly.synopsis.structure.statistics import ROWS, leaf_statistics, roll_up
 
 
 class View:
-    """A consistent reading of a state; everything that changes in place is copied."""
+    """A consistent reading of a state; everything that changes in place is copied.
+
+    `rest_statistics` are those of each leaf without its outliers, `leaf_statistics` those of all its rows.
+    """
 
     def __init__(self, state: State) -> None:
         frame, leaves = state.frame, state.leaves
         tree = frame.tree
         self.frame = frame
-        self.catch_up = state.catch_up
         self.sample = state.sample
-        self.leaf_statistics = leaves.statistics.copy()
+        self.outliers = state.outliers
+        self.rest_statistics = leaves.statistics.copy()
         hull = leaves.hull
-        if self.catch_up is not None:
-            self.leaf_statistics += self.catch_up.estimated()
-            hull = Hull.of_cells(tree)
+        self.leaf_statistics = self.rest_statistics + leaf_statistics(frame, self.outliers.rows, self.outliers.leaf)
         self.node_statistics = roll_up(tree, self.leaf_statistics, np.add)
+        self._leaf_turnover = leaves.turnover.copy()
+        self._node_turnover = roll_up(tree, self._leaf_turnover, np.add)
         self._all_held = bool((self.leaf_statistics[:, ROWS] > 0).all())
         self.top = leaves.largest.top
         self.bottom = -leaves.smallest.top
@@ -38,16 +41,18 @@ class View:
         self.index = Index(tree, roll_up(tree, hull.low, np.minimum), roll_up(tree, hull.high, np.maximum))
 
     @cached_property
-    def features(self) -> Features:
-        extremes = self.bottom, self.top
-        return Features(self.frame, self.sample, self.leaf_statistics, extremes, calibrate=self.catch_up is None)
+    def rest_top(self) -> Floats:
+        """The largest value that a row of a leaf may have that is no outlier."""
+        return np.minimum(self.top, self.frame.middle + self.outliers.bound)
 
     @cached_property
-    def magnitude(self) -> float:
-        """The sum of the absolute values of all rows."""
-        totals = self.node_statistics[0]
-        total = float(totals[SUM] + self.frame.centre * totals[COUNT])
-        return float(2.0 * totals[POSITIVE] - total)
+    def rest_bottom(self) -> Floats:
+        return np.maximum(self.bottom, self.frame.middle - self.outliers.bound)
+
+    @cached_property
+    def features(self) -> Features:
+        extremes = self.rest_bottom, self.rest_top
+        return Features(self.frame, self.sample, self.rest_statistics, extremes)
 
     @property
     def rows(self) -> float:
@@ -55,6 +60,8 @@ class View:
 
     def frontier(self, box: Box) -> Frontier:
         """The frontier of a query, without leaves that hold no row."""
+        if any(each.low > each.high for each in box):
+            return Frontier(np.empty(0, np.int64), np.empty(0, np.int64), 0)
         found = self.index.frontier(box)
         if self._all_held:
             return found
@@ -65,3 +72,33 @@ class View:
         low = min(self.node_bottom[frontier.covered].min(initial=np.inf), self.bottom[frontier.partial].min(initial=np.inf))
         high = max(self.node_top[frontier.covered].max(initial=-np.inf), self.top[frontier.partial].max(initial=-np.inf))
         return float(low), float(high)
+
+    def turnover(self, frontier: Frontier) -> Floats:
+        """The turnover of all leaves that the frontier touches."""
+        found: Floats = self._node_turnover[frontier.covered].sum(axis=0) + self._leaf_turnover[frontier.partial].sum(axis=0)
+        return found
+
+    @cached_property
+    def read(self) -> Floats:
+        """How many rows of each leaf are stored."""
+        outliers = np.bincount(self.outliers.leaf, minlength=self.frame.tree.leaves)
+        return (outliers + self.sample.sizes).astype(np.float64)
+
+    def share(self, frontier: Frontier) -> float:
+        """The share of the frontier's rows that an answer is based on: all of covered nodes, the stored ones of cut leaves."""
+        covered = float(self.node_statistics[frontier.covered, ROWS].sum())
+        cut = float(self.leaf_statistics[frontier.partial, ROWS].sum())
+        read = covered + min(float(self.read[frontier.partial].sum()), cut)
+        return read / (covered + cut) if covered + cut > 0 else 1.0
+
+    def outliers_in(self, frontier: Frontier, box: Box) -> Floats:
+        """The values of the outliers of cut leaves that lie in the box."""
+        if not len(self.outliers):
+            return self.outliers.rows.values
+        cut = np.zeros(self.frame.tree.leaves, bool)
+        cut[frontier.partial] = True
+        chosen = cut[self.outliers.leaf]
+        for each in box:
+            column = self.outliers.rows.coordinates[each.dimension]
+            chosen &= (column >= each.low) & (column <= each.high)
+        return self.outliers.rows.values[chosen]

@@ -73,10 +73,23 @@ def _add(synopsis: Synopsis, found: Sorted, insert: bool, table: pa.Table) -> No
         prepared = prepared.filter(pa.array(~bad))
     if not prepared.num_rows:
         return
+    if not insert:
+        prepared = _present(synopsis, found, prepared)
     try:
         found.changes.append(synopsis.change(insert, prepared))
     except NearlyError as trouble:
         _put_aside(found, prepared, str(trouble))
+
+
+def _present(synopsis: Synopsis, found: Sorted, table: pa.Table) -> pa.Table:
+    """The rows that can be deleted; others are put aside."""
+    try:
+        strange = synopsis.strange(table)
+    except NearlyError as trouble:
+        _put_aside(found, table, str(trouble))
+        return table.slice(0, 0)
+    _put_aside(found, table.filter(pa.array(strange)), "there is no such row to delete")
+    return table.filter(pa.array(~strange))
 
 
 def _not_finite(table: pa.Table, name: str) -> Any:

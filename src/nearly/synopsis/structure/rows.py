@@ -59,6 +59,23 @@ def concatenate(batches: Sequence[Rows]) -> Rows:
     )
 
 
+def kept_without(rows: Rows, gone: Rows) -> Mask:
+    """Which rows stay when each of `gone` takes away one row of its identity and values, if there is one.
+
+    (An update leaves two rows of one identity for a moment; the old one must go.)
+    """
+    content = rows.content
+    order = np.argsort(content, kind="stable")
+    known = content[order]
+    wanted, counts = np.unique(gone.content, return_counts=True)
+    first = np.searchsorted(known, wanted)
+    hits = np.minimum(np.searchsorted(known, wanted, side="right") - first, counts)
+    keep = np.ones(len(rows), bool)
+    for start, number in zip(first[hits > 0], hits[hits > 0], strict=True):
+        keep[order[start : start + number]] = False
+    return keep
+
+
 def mix(bits: Hashes) -> Hashes:
     """A bijection of 64-bit words whose outputs look independent (the finaliser of splitmix64; Steele, Lea, Flood 2014)."""
     with np.errstate(over="ignore"):

@@ -1,6 +1,7 @@
 """One pool of sampled rows with virtual strata, uniform in every leaf under inserts and deletes.
 
-Every row has a ticket uniform in [0, 1). The pool holds exactly the live rows of leaf i whose ticket is below `threshold[i]`; so,
+Every row has a ticket uniform in [0, 1). The pool holds exactly the live rows of leaf i, outliers aside, whose ticket is below
+`threshold[i]`; so,
 given how many they are, they are a simple random sample of the leaf without replacement, whatever was inserted or deleted. When
 the pool outgrows twice its target the thresholds are lowered (a subsample), and when it falls below the target it must be drawn
 again from the archive. A reservoir that refills with new rows after deletes would favour them; this one does not.
@@ -13,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nearly.synopsis.structure.rows import Floats, Hashes, Integers, Mask, Rows, concatenate
+from nearly.synopsis.structure.rows import Floats, Integers, Mask, Rows, concatenate, kept_without
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,6 @@ class Sample:
     def sizes(self) -> Integers:
         return np.diff(self.starts)
 
-    @cached_property
-    def _order(self) -> tuple[Integers, Hashes]:
-        content = self.rows.content
-        order = np.argsort(content, kind="stable")
-        return order, content[order]
-
     def with_rows(self, rows: Rows, leaf: Integers) -> Sample:
         """The pool with the sampled ones of some new rows, within twice the target."""
         chosen = rows.ticket < self.threshold[leaf]
@@ -56,22 +51,8 @@ class Sample:
         return arranged(joined, np.concatenate([self.leaf, leaf[chosen]]), self.threshold, self.target, self.pooled).within()
 
     def without(self, rows: Rows) -> Sample:
-        """The pool after deletes: each removes one row of its identity and values, if there is one. (An update leaves two rows of
-        one identity for a moment; the old one must go.)"""
-        order, known = self._order
-        if not len(known):
-            return self
-        content = rows.content
-        places = np.minimum(np.searchsorted(known, content), len(known) - 1)
-        wanted, counts = np.unique(content[known[places] == content], return_counts=True)
-        if not wanted.size:
-            return self
-        first = np.searchsorted(known, wanted)
-        hits = np.minimum(np.searchsorted(known, wanted, side="right") - first, counts)
-        gone = np.concatenate([order[start : start + number] for start, number in zip(first, hits, strict=True)])
-        keep = np.ones(len(self), bool)
-        keep[gone] = False
-        return self.kept(keep)
+        """The pool after deletes."""
+        return self.kept(kept_without(self.rows, rows)) if len(self) and len(rows) else self
 
     def kept(self, chosen: Mask) -> Sample:
         return Sample(self.rows.take(chosen), self.leaf[chosen], self.threshold, self.target, self.pooled)

@@ -1,23 +1,27 @@
-"""The state of one tree: aggregates of its leaves, extreme values and the sample; how changes move it and how shards join."""
+"""The state of one tree: aggregates of its leaves, extreme values, outliers and the sample, and how changes move it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from nearly.synopsis.structure.catch_up import CatchUp
 from nearly.synopsis.structure.extremes import Largest
-from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate
-from nearly.synopsis.structure.sample import Sample, arranged
-from nearly.synopsis.structure.statistics import Frame, Hull, leaf_statistics
+from nearly.synopsis.structure.outliers import Outliers
+from nearly.synopsis.structure.rows import Floats, Integers, Rows
+from nearly.synopsis.structure.sample import Sample
+from nearly.synopsis.structure.statistics import TURNOVER, Frame, Hull, leaf_statistics, turnover
 
 
 @dataclass(slots=True)
 class Leaves:
-    """What is known of each leaf. Law: merging the leaves of two bags of rows gives the leaves of their union."""
+    """What is known of each leaf: `statistics` of its rows without the outliers, the other things of all its rows.
+
+    Law: merging the leaves of two bags of rows gives the leaves of their union.
+    """
 
     statistics: Floats
+    turnover: Floats
     hull: Hull
     largest: Largest
     smallest: Largest
@@ -26,23 +30,35 @@ class Leaves:
     def nothing(cls, frame: Frame) -> Leaves:
         leaves = frame.tree.leaves
         hull = Hull.nothing(leaves, frame.tree.dimensions)
-        return cls(np.zeros((leaves, frame.width)), hull, Largest.nothing(leaves), Largest.nothing(leaves))
+        return cls(
+            np.zeros((leaves, frame.width)), np.zeros((leaves, TURNOVER)), hull, Largest.nothing(leaves), Largest.nothing(leaves)
+        )
 
-    def insert(self, frame: Frame, rows: Rows, leaf: Integers) -> None:
+    def count(self, frame: Frame, rows: Rows, leaf: Integers) -> None:
+        """Take rows, none of them an outlier, into the statistics."""
         self.statistics += leaf_statistics(frame, rows, leaf)
+
+    def discount(self, frame: Frame, rows: Rows, leaf: Integers) -> None:
+        self.statistics -= leaf_statistics(frame, rows, leaf)
+
+    def come(self, frame: Frame, rows: Rows, leaf: Integers) -> None:
+        """New rows, outliers among them."""
+        self.turnover += turnover(frame, rows, leaf)
         self.hull.include(rows.coordinates, leaf)
         leaf, values = _known(rows, leaf)
         self.largest.insert(leaf, values)
         self.smallest.insert(leaf, -values)
 
-    def delete(self, frame: Frame, rows: Rows, leaf: Integers) -> None:
-        self.statistics -= leaf_statistics(frame, rows, leaf)
+    def go(self, frame: Frame, rows: Rows, leaf: Integers) -> None:
+        """Rows that are deleted, outliers among them."""
+        self.turnover += turnover(frame, rows, leaf)
         leaf, values = _known(rows, leaf)
         self.largest.delete(leaf, values)
         self.smallest.delete(leaf, -values)
 
     def merge(self, other: Leaves) -> None:
         self.statistics += other.statistics
+        self.turnover += other.turnover
         self.hull.merge(other.hull)
         self.largest.merge(other.largest)
         self.smallest.merge(other.smallest)
@@ -55,37 +71,25 @@ def _known(rows: Rows, leaf: Integers) -> tuple[Integers, Floats]:
 
 @dataclass(slots=True)
 class State:
-    """One tree with everything that belongs to it. `catch_up` is there while the archive was read only in part."""
+    """One tree with everything that belongs to it."""
 
     frame: Frame
     leaves: Leaves
     sample: Sample
-    catch_up: CatchUp | None = None
+    outliers: Outliers
     built_variance: Floats = field(default_factory=lambda: np.empty(0))
 
     def insert(self, rows: Rows) -> None:
         leaf = self.frame.tree.leaf_of(rows.coordinates)
-        self.leaves.insert(self.frame, rows, leaf)
-        self.sample = self.sample.with_rows(rows, leaf)
+        self.leaves.come(self.frame, rows, leaf)
+        self.outliers, rest, leaf = self.outliers.with_rows(self.frame, rows, leaf)
+        self.leaves.count(self.frame, rest, leaf)
+        self.sample = self.sample.with_rows(rest, leaf)
 
     def delete(self, rows: Rows) -> None:
         leaf = self.frame.tree.leaf_of(rows.coordinates)
-        self.leaves.delete(self.frame, rows, leaf)
-        self.sample = self.sample.without(rows)
-
-
-def merged_shards(shards: list[State]) -> State:
-    """One state from the states of shards that share a tree: every row belongs to one shard.
-
-    The samples join under the lowest threshold of each leaf, below which all shards hold all their rows.
-    """
-    first = shards[0]
-    leaves = Leaves.nothing(first.frame)
-    for each in shards:
-        leaves.merge(each.leaves)
-    threshold = np.minimum.reduce([each.sample.threshold for each in shards])
-    rows = concatenate([each.sample.rows for each in shards])
-    leaf = np.concatenate([each.sample.leaf for each in shards])
-    chosen = rows.ticket < threshold[leaf]
-    sample = arranged(rows.take(chosen), leaf[chosen], threshold, sum(each.sample.target for each in shards), first.sample.pooled)
-    return replace(first, leaves=leaves, sample=sample)
+        self.leaves.go(self.frame, rows, leaf)
+        far = self.outliers.holds(self.frame, rows, leaf)
+        self.outliers = self.outliers.without(rows.take(far))
+        self.leaves.discount(self.frame, rows.take(~far), leaf[~far])
+        self.sample = self.sample.without(rows.take(~far))

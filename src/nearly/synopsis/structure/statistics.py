@@ -13,23 +13,27 @@ import numpy as np
 from nearly.synopsis.structure.rows import Floats, Integers, Rows
 from nearly.synopsis.structure.tree import Tree
 
-ROWS, COUNT, SUM, SQUARES, POSITIVE = range(5)
-"""Columns: all rows; those with a value; sum and sum of squares of deviations from the centre; sum of the positive values."""
-FIXED = 5
+ROWS, COUNT, SUM, SQUARES, CUBES, FOURTHS, POSITIVE = range(7)
+"""Columns: all rows; those with a value; sums of four powers of deviations from the centre; sum of the positive values."""
+FIXED = 7
+SIZES, SQUARE_SIZES, UNEVEN = range(3)
+"""Columns of a turnover: what all absolute values and deviations ever came to; their squares; how often a value was not whole."""
+TURNOVER = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What turns rows into statistics: the tree, the centre, and each leaf's own scale of the split columns.
+    """What turns rows into statistics: the tree, the centre, each leaf's own scale of the split columns, and its middle value.
 
     A row's position in its leaf, u = clip((c - origin) / span, 0, 1), has a leaf total that is known exactly; the estimators
-    calibrate samples with it.
+    calibrate samples with it. Values far from the leaf's middle are its outliers.
     """
 
     tree: Tree
     centre: float
     origin: Floats
     span: Floats
+    middle: Floats
 
     @property
     def auxiliaries(self) -> tuple[int, ...]:
@@ -48,6 +52,11 @@ class Frame:
     def width(self) -> int:
         return FIXED + len(self.auxiliaries)
 
+    def distances(self, values: Floats, leaf: Integers) -> Floats:
+        """How far values lie from the middle of their leaf; NaN for a null."""
+        found: Floats = np.abs(values - self.middle[leaf])
+        return found
+
 
 def frame_for(tree: Tree, sample: Rows, centre: float | None = None) -> Frame:
     """A frame whose scales come from a sample; the centre is a whole number, so that sums of whole numbers stay exact."""
@@ -63,7 +72,18 @@ def frame_for(tree: Tree, sample: Rows, centre: float | None = None) -> Frame:
         np.minimum.at(low[:, place], leaf[finite], column[finite])
         np.maximum.at(high[:, place], leaf[finite], column[finite])
     usable = high > low
-    return Frame(tree, centre, np.where(usable, low, 0.0), np.where(usable, high - low, 1.0))
+    return Frame(tree, centre, np.where(usable, low, 0.0), np.where(usable, high - low, 1.0), _middles(tree, sample, leaf, centre))
+
+
+def _middles(tree: Tree, sample: Rows, leaf: Integers, centre: float) -> Floats:
+    """The median of each leaf's sampled values; the centre where there is none."""
+    known = ~np.isnan(sample.values)
+    order = np.lexsort((sample.values[known], leaf[known]))
+    values, starts = sample.values[known][order], np.searchsorted(leaf[known][order], np.arange(tree.leaves + 1))
+    found = np.full(tree.leaves, centre)
+    some = np.diff(starts) > 0
+    found[some] = values[((starts[:-1] + starts[1:]) // 2)[some]]
+    return found
 
 
 def leaf_statistics(frame: Frame, rows: Rows, leaf: Integers) -> Floats:
@@ -78,11 +98,33 @@ def leaf_statistics(frame: Frame, rows: Rows, leaf: Integers) -> Floats:
     found[:, ROWS] = np.bincount(leaf, minlength=leaves)
     found[:, COUNT] = found[:, ROWS] if complete else np.bincount(of_values, minlength=leaves)
     found[:, SUM] = np.bincount(of_values, delta, leaves)
-    found[:, SQUARES] = np.bincount(of_values, delta * delta, leaves)
+    square = delta * delta
+    found[:, SQUARES] = np.bincount(of_values, square, leaves)
+    found[:, CUBES] = np.bincount(of_values, square * delta, leaves)
+    found[:, FOURTHS] = np.bincount(of_values, square * square, leaves)
     found[:, POSITIVE] = np.bincount(of_values, np.maximum(values, 0.0), leaves)
     for place, line in enumerate(frame.positions(rows.coordinates, leaf)):
         found[:, FIXED + place] = np.bincount(leaf, line, leaves)
     return found
+
+
+def statistics_of(values: Floats, centre: float) -> Floats:
+    """The statistics of some rows together, positions left out."""
+    known = values[~np.isnan(values)]
+    delta = known - centre
+    square = delta * delta
+    sums = (delta.sum(), square.sum(), (square * delta).sum(), (square * square).sum(), np.maximum(known, 0.0).sum())
+    return np.array([len(values), len(known), *sums])
+
+
+def turnover(frame: Frame, rows: Rows, leaf: Integers) -> Floats:
+    """What rows that come or go add to the turnover of each leaf: sums can be wrong by their rounding, which grows with it."""
+    known = ~np.isnan(rows.values)
+    values, leaf = (rows.values, leaf) if known.all() else (rows.values[known], leaf[known])
+    delta, leaves = values - frame.centre, frame.tree.leaves
+    sizes = np.bincount(leaf, np.abs(values) + np.abs(delta), leaves)
+    uneven = np.bincount(leaf, np.trunc(values) != values, leaves)
+    return np.stack([sizes, np.bincount(leaf, delta * delta, leaves), uneven], axis=1)
 
 
 def roll_up(tree: Tree, of_leaves: Floats, combine: np.ufunc) -> Floats:
@@ -104,12 +146,6 @@ class Hull:
     @classmethod
     def nothing(cls, leaves: int, dimensions: int) -> Hull:
         return cls(np.full((leaves, dimensions), np.inf), np.full((leaves, dimensions), -np.inf))
-
-    @classmethod
-    def of_cells(cls, tree: Tree) -> Hull:
-        """The cells themselves: what is known when not every row was seen."""
-        low, high = tree.cells
-        return cls(low[tree.leaf_nodes].copy(), high[tree.leaf_nodes].copy())
 
     def include(self, coordinates: Floats, leaf: Integers) -> None:
         """Widen to hold these rows; only rows that stick out are looked at twice."""

@@ -3,55 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from nearly.synopsis.build.drafting import Draft, Part, finished
-from nearly.synopsis.structure.catch_up import CatchUp
-from nearly.synopsis.structure.rows import Rows, empty, tickets_of
-from nearly.synopsis.structure.state import Leaves, State
+from nearly.synopsis.structure.rows import Hashes, Rows
+from nearly.synopsis.structure.state import State
 from nearly.synopsis.upkeep.changes import Changes, apply
-
-READING_ORDER = 0x6F72646572
+from nearly.synopsis.upkeep.known_rows import KnownRows
 
 
 class Archive(Protocol):
     """Rows at the beginning, and all changes since, numbered from 1."""
 
-    def base(self, draft: Draft, goal: tuple[float, float] | None) -> Part:
-        """One pass over the rows at the beginning; with a goal, only a random share of them is counted."""
+    def base(self, draft: Draft) -> Part:
+        """One pass over the rows at the beginning."""
         ...
 
     def changes(self, upto: int) -> Iterator[Changes]:
         """The changes up to a number, in order."""
         ...
 
-    @property
-    def base_rows(self) -> int: ...
+    def contents(self) -> Hashes:
+        """The content (see `Rows.content`) of every row at the beginning."""
+        ...
 
 
-def rebuild(archive: Archive, draft: Draft, upto: int, goal: float = 1.0) -> State:
-    """The state of a new tree after the change of number `upto`; with a goal below 1 its older part is only estimated."""
-    dimensions = draft.frame.tree.dimensions
-    part = archive.base(draft, None if goal >= 1.0 else (0.0, goal))
-    state = finished(draft, part, empty(dimensions))
-    if goal < 1.0:
-        state = replace(
-            state, leaves=Leaves.nothing(draft.frame), catch_up=CatchUp(part.leaves.statistics, archive.base_rows, goal)
-        )
+def rebuild(archive: Archive, draft: Draft, upto: int) -> State:
+    """The state of a new tree after the change of number `upto`."""
+    state = finished(draft, archive.base(draft))
     for changes in archive.changes(upto):
         apply(state, changes)
     return state
-
-
-def caught_up(archive: Archive, draft: Draft, state: State, goal: float) -> State:
-    """A state that has read the archive up to another goal below 1; `draft` has the state's own frame."""
-    if state.catch_up is None or goal <= state.catch_up.goal:
-        return state
-    part = archive.base(draft, (state.catch_up.goal, goal))
-    return replace(state, catch_up=CatchUp(state.catch_up.statistics + part.leaves.statistics, archive.base_rows, goal))
 
 
 @dataclass(slots=True)
@@ -61,19 +46,22 @@ class MemoryArchive:
     rows: list[Rows]
     log: list[Changes] = field(default_factory=list)
 
-    @property
-    def base_rows(self) -> int:
-        return sum(len(each) for each in self.rows)
-
-    def base(self, draft: Draft, goal: tuple[float, float] | None) -> Part:
+    def base(self, draft: Draft) -> Part:
         part = Part.nothing(draft)
         for rows in self.rows:
-            counted = None
-            if goal is not None:
-                draw = tickets_of(rows.ticket.view(np.uint64), READING_ORDER)
-                counted = (draw >= goal[0]) & (draw < goal[1])
-            part.add(draft, rows, counted)
+            part.add(draft, rows)
         return part
+
+    def contents(self) -> Hashes:
+        return np.concatenate([np.empty(0, np.uint64), *(rows.content for rows in self.rows)])
 
     def changes(self, upto: int) -> Iterator[Changes]:
         yield from self.log[:upto]
+
+
+def known_rows(archive: Archive, upto: int) -> KnownRows:
+    """The rows that there are after the change of number `upto`; one pass over the archive."""
+    found = KnownRows(archive.contents())
+    for changes in archive.changes(upto):
+        found.apply(changes)
+    return found

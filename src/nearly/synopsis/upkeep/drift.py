@@ -36,7 +36,7 @@ def weights(sample: Sample, statistics: Floats) -> Floats:
 
 def leaf_variances(view: View) -> Floats:
     """The worst variance of a query in each leaf, as a share of the square of all rows: growth alone does not change it."""
-    return _variances(view.frame.tree, view.sample.rows, weights(view.sample, view.leaf_statistics), _root(view))
+    return _variances(view.frame.tree, view.sample.rows, weights(view.sample, view.rest_statistics), _root(view))
 
 
 def _variances(tree: Tree, rows: Rows, weight: Floats, root: float) -> Floats:
@@ -58,7 +58,7 @@ def _root(view: View) -> float:
 
 def verdict(view: View, built: Floats, beta: float = BETA) -> Verdict | None:
     """Whether leaves have too few samples, or a variance far from what it was when the tree was built."""
-    statistics, sizes = view.leaf_statistics, view.sample.sizes
+    statistics, sizes = view.rest_statistics, view.sample.sizes
     starved = (sizes < FEWEST_SAMPLES) & (statistics[:, ROWS] > 4 * FEWEST_SAMPLES)
     if starved.any():
         found = np.flatnonzero(starved)
@@ -88,7 +88,7 @@ class Proposal:
 def propose(view: View, shape: Shape, node: int = 0) -> Proposal:
     """Plan the part below a node again, with as many leaves as it has."""
     tree, sample = view.frame.tree, view.sample
-    weight = weights(sample, view.leaf_statistics)
+    weight = weights(sample, view.rest_statistics)
     below = tree.leaves_below(node)
     inside = (sample.leaf >= below.start) & (sample.leaf < below.stop)
     smaller = Shape(shape.columns, below.stop - below.start, shape.target, shape.method, shape.focus, shape.pooled)

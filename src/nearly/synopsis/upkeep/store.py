@@ -6,15 +6,18 @@
     <directory>/quarantine/<batch>      records that could not be used, one file per batch
 
 Law: a batch is acknowledged when its file is in place; opening again replays exactly the batches after the snapshot, in order, so
-none is lost and none is applied twice. Old log files stay: together with the table they are the archive.
+none is lost and none is applied twice. Old log files stay: together with the table they are the archive. A file of the log is
+never replaced. What a killed writer left half-written is removed when the synopsis is next opened or written to.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import uuid
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -32,6 +35,7 @@ from nearly.synopsis.upkeep.changes import Change, Changes
 
 DESCRIPTION = "synopsis.json"
 LOG = "log"
+OWNER = "owner"
 QUARANTINE = "quarantine"
 
 
@@ -58,16 +62,68 @@ class Store:
         self._owned.close()
         self._writing = False
 
-    def own(self) -> None:
-        """Become the only writer."""
+    @property
+    def writing(self) -> bool:
+        """Whether this is the writer."""
+        return self._writing
+
+    def own(self, identity: str | None = None) -> None:
+        """Become the only writer; `identity` is that of the synopsis that was opened, which must still be the one that is here."""
         if self._writing:
             return
         self.directory.mkdir(parents=True, exist_ok=True)
-        lock = self.directory / "owner"
+        lock = self.directory / OWNER
         if not is_free(lock):
             raise EngineError(f"the synopsis in {self.directory} is being changed by another session; close that one first")
         self._owned.enter_context(exclusive(lock))
         self._writing = True
+        if identity is not None and self._identity() != identity:
+            self.close()
+            raise EngineError(
+                f"the synopsis in {self.directory} was dropped by another session; ask db.synopsis() in a new session"
+            )
+        self._sweep()
+
+    def _identity(self) -> str | None:
+        try:
+            return str(json.loads((self.directory / DESCRIPTION).read_text(encoding="utf-8"))["identity"])
+        except (OSError, KeyError, ValueError):
+            return None
+
+    def clear(self) -> None:
+        """Remove what a synopsis of this name, dropped by someone who was killed, left behind."""
+        self.own()
+        for each in self.directory.iterdir():
+            if each.name == OWNER:
+                continue
+            if each.is_dir():
+                shutil.rmtree(each)
+            else:
+                each.unlink()
+
+    def tidy(self) -> None:
+        """Remove what a killed writer left half-written, unless somebody is writing or nothing may be written here."""
+        lock = self.directory / OWNER
+        with contextlib.suppress(EngineError, OSError):
+            if not self._writing and self._leftovers() and is_free(lock):
+                with exclusive(lock):
+                    self._sweep()
+
+    def _leftovers(self) -> list[Path]:
+        """Drafts of files, and snapshots that the description does not name."""
+        try:
+            present = json.loads((self.directory / DESCRIPTION).read_text(encoding="utf-8"))["snapshot"]
+        except (OSError, KeyError, ValueError):
+            return []
+        drafts = [path for folder in ("", LOG, QUARANTINE, present) for path in (self.directory / folder).glob(".*.*")]
+        return drafts + [path for path in self.directory.glob("snapshot-*") if path.name != present]
+
+    def _sweep(self) -> None:
+        for path in self._leftovers():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
     def save(self, definition: Definition, states: list[State], number: int, streams: Mapping[str, int]) -> None:
         """Commit a snapshot of the states after batch `number`."""
@@ -79,9 +135,7 @@ class Store:
             write_durably(folder / f"tree-{place}.npz", to_bytes(pack_state(state)))
         description = definition.to_json() | {"snapshot": name, "number": number, "streams": dict(streams)}
         write_durably(self.directory / DESCRIPTION, json.dumps(description, ensure_ascii=False).encode())
-        for old in self.directory.glob("snapshot-*"):
-            if old.name != name:
-                shutil.rmtree(old, ignore_errors=True)
+        self._sweep()
 
     def load(self) -> tuple[Definition, list[State], int, dict[str, int]]:
         """The definition, the states of the snapshot, its number, and the last batch of each stream."""
@@ -92,15 +146,17 @@ class Store:
             states = [
                 unpack_state(from_bytes((folder / f"tree-{place}.npz").read_bytes())) for place in range(len(definition.shapes))
             ]
-        except (OSError, KeyError, ValueError) as trouble:
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as trouble:
             raise EngineError(
                 f"the synopsis in {self.directory} cannot be read: {trouble}; drop it and build it again"
             ) from trouble
         return definition, states, int(found["number"]), dict(found["streams"])
 
     def append(self, number: int, batch: Batch) -> None:
-        """Acknowledge a batch."""
+        """Acknowledge a batch. One that is there already belongs to somebody else, and is not replaced."""
         self.own()
+        if self._file(number).exists():
+            raise EngineError(f"batch {number} of the synopsis in {self.directory} was written by another session; open it again")
         meta = {"stream": batch.stream, "number": batch.number, "texts": dict(batch.texts), "replies": list(batch.replies),
                 "inserts": [change.insert for change in batch.changes]}  # fmt: skip
         arrays: dict[str, Any] = {"meta": np.frombuffer(json.dumps(meta, ensure_ascii=False).encode(), np.uint8)}
@@ -116,10 +172,21 @@ class Store:
         return Batch(changes, meta["stream"], meta["number"], meta["texts"], tuple(meta["replies"]))
 
     def after(self, number: int, upto: int | None = None) -> Iterator[tuple[int, Batch]]:
-        """The batches after a number, in order."""
-        while (upto is None or number < upto) and self._file(number + 1).exists():
-            number += 1
-            yield number, self.read(number)
+        """The batches after a number, in order; with `upto`, all of them up to that one. One that is missing is an error."""
+        last = self.last if upto is None else upto
+        for each in range(number + 1, last + 1):
+            try:
+                batch = self.read(each)
+            except (OSError, KeyError, ValueError, zipfile.BadZipFile) as trouble:
+                raise EngineError(
+                    f"batch {each} of the synopsis in {self.directory} cannot be read: {trouble}; drop it and build it again"
+                ) from trouble
+            yield each, batch
+
+    @property
+    def last(self) -> int:
+        """The number of the last batch in the log."""
+        return max((int(path.stem) for path in (self.directory / LOG).glob("*.npz") if path.stem.isdigit()), default=0)
 
     def quarantine(self, records: list[dict[str, Any]], stream: str, number: int) -> None:
         """Put aside what of a batch could not be used, one line each; the same batch again replaces its own."""
