@@ -121,7 +121,9 @@ class Cell:
 
     @property
     def given(self) -> bool:
-        return not self.certain and self.low is not None and self.high is not None
+        """Whether there is an interval; bounds that hold for sure are shown in its place where there is none."""
+        sure = (self.low, self.high) == (self.hard_low, self.hard_high)
+        return not self.certain and not sure and self.low is not None and self.high is not None
 
     @property
     def covered(self) -> bool:

@@ -54,7 +54,8 @@ class Task:
 class Asker:
     """Asks in one process; a session for each layout stays open."""
 
-    def __init__(self, families: Sequence[Family], directory: Path, *, detailed: bool = False) -> None:
+    def __init__(self, families: Sequence[Family], directory: Path, *, goal: float = GOAL, detailed: bool = False) -> None:
+        self._goal = goal
         self._detailed = detailed
         self._families = families
         self._directory = directory
@@ -97,8 +98,8 @@ class Asker:
 
     def _to_goal(self, trial: Trial, truth: Truth) -> Trial:
         """What stops early has been judged by its error, so its intervals do not count as those of a later answer."""
-        answers = _taken(self.query(trial), LOOKS, GOAL)
-        end = judge_goal(answers[-1], truth, GOAL, stopped=len(answers) < LOOKS)
+        answers = _taken(self.query(trial), LOOKS, self._goal)
+        end = judge_goal(answers[-1], truth, self._goal, stopped=len(answers) < LOOKS)
         return replace(self._looked(trial, truth, answers), later=Score(), end=end)
 
     def _looked(self, trial: Trial, truth: Truth, answers: Sequence[Answer]) -> Trial:

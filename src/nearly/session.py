@@ -174,7 +174,8 @@ class Session:
     def refresh(self, name: str) -> Table:
         """Take a table's files as they are now, those that appeared since it was registered included."""
         with ProgressBar(f"refreshing {name}") as bar:
-            return refresh(self._open.catalog, self._open.cluster.spark, name, bar)
+            engine = self._open
+            return refresh(engine.catalog, lambda: engine.cluster.spark, name, bar)
 
     def table(self, name: str, *, confidence: float = 0.95, seed: int = 0) -> Frame:
         """A table as an evolving data frame; its `info` is what is known of the table: layouts, rows, version."""

@@ -127,7 +127,7 @@ def test_hive_partitions_are_prepared_with_their_values(spark: Any, catalog: Cat
     assert rows_of(table.layouts[1]) == expected
     (tmp_path / "own" / "k=7").mkdir()
     pq.write_table(pa.table({"x": [9]}), tmp_path / "own" / "k=7" / "f.parquet")
-    grown = refresh(catalog, spark, "t")
+    grown = refresh(catalog, lambda: spark, "t")
     assert rows_of(grown.layouts[1]) == expected + Counter({(("x", 9), ("k", "7")): 1})
 
 
@@ -161,21 +161,21 @@ def test_refresh_follows_new_changed_and_removed_files(spark: Any, catalog: Cata
     register_source(catalog, lambda: spark, "t", tmp_path / "own")
     prepare(catalog, spark, "t", by="k", buckets=2)
     before = prepare(catalog, spark, "t")
-    assert refresh(catalog, spark, "t") == before
+    assert refresh(catalog, lambda: spark, "t") == before
     own_files(tmp_path, 100, 150)
     assert catalog.table("t").new_files()
-    grown = refresh(catalog, spark, "t")
+    grown = refresh(catalog, lambda: spark, "t")
     assert grown.rows == 150
     assert grown.layout("shuffled").shuffled
     assert set(before.layout("by_k").manifest.files) < set(grown.layout("by_k").manifest.files)
     assert_consistent(grown)
     (tmp_path / "own" / "0.parquet").unlink()
-    shrunk = refresh(catalog, spark, "t")
+    shrunk = refresh(catalog, lambda: spark, "t")
     assert shrunk.rows == 50
     assert_consistent(shrunk)
     pq.write_table(pa.table({"other": [1]}), tmp_path / "own" / "100.parquet")
     with pytest.raises(SchemaError, match="changed their schema"):
-        refresh(catalog, spark, "t")
+        refresh(catalog, lambda: spark, "t")
     assert catalog.table("t") == shrunk
 
 
@@ -190,7 +190,7 @@ def test_csv_json_and_tables_are_copied_and_refreshed(spark: Any, catalog: Catal
     ]
     prepare(catalog, spark, "c", by="n", buckets=2)
     (tmp_path / "c" / "b.csv").write_text("n,größe,d\n3,y,2020-01-03\n")
-    again = refresh(catalog, spark, "c")
+    again = refresh(catalog, lambda: spark, "c")
     assert again.rows == 3
     assert_consistent(again)
     (tmp_path / "j.jsonl").write_text('{"a": 1, "b": {"c": [1]}}\n{"a": null}\n')

@@ -19,6 +19,8 @@ from nearly.answer import Answer
 
 SCALE = 0.1
 """Of the rows of the benchmark's tables."""
+GOAL = 0.3
+"""An error that runs over so few rows reach before their end."""
 
 
 def _trials(directory: Path, names: Sequence[str], rounds: int, seed: int) -> list[Trial]:
@@ -27,7 +29,7 @@ def _trials(directory: Path, names: Sequence[str], rounds: int, seed: int) -> li
     for layout in LAYOUTS:
         for family in families:
             write(family, layout, directory, seed)
-    oracle, asker = Oracle(families, LAYOUTS[0], directory), Asker(families, directory)
+    oracle, asker = Oracle(families, LAYOUTS[0], directory), Asker(families, directory, goal=GOAL)
     found: list[Trial] = []
     for asked in draw(families, tuple(KINDS), rounds * len(KINDS), seed):
         layout = LAYOUTS[(asked.number + asked.number // len(KINDS)) % len(LAYOUTS)]
@@ -60,7 +62,6 @@ def test_there_are_early_answers(few: list[Trial]) -> None:
     assert _early(few).answers > 0.9 * len(few)
 
 
-@pytest.mark.xfail(strict=False, reason="cells of little evidence get intervals without width")
 def test_no_interval_without_width_is_wrong(few: list[Trial]) -> None:
     assert _early(few).zero_wrong == 0, _told(few, "ZERO")
 
@@ -69,7 +70,6 @@ def test_certain_bounds_hold(few: list[Trial]) -> None:
     assert _early(few).hard_broken == 0, _told(few, "CERTAIN")
 
 
-@pytest.mark.xfail(strict=False, reason="error leaves rows out that are missing or superfluous")
 def test_no_finite_error_while_rows_are_missing(few: list[Trial]) -> None:
     assert _early(few).false_error == 0, _told(few, "FALSE ERROR")
 
@@ -85,7 +85,6 @@ def test_intervals_cover(few: list[Trial]) -> None:
     assert early.covered >= 0.88 * early.given, _told(few, "MISSES")
 
 
-@pytest.mark.xfail(strict=False, reason="runs stop while rows are missing")
 def test_runs_to_a_goal_end_right(few: list[Trial]) -> None:
     end = added(trial.end for trial in few)
     assert end.goals == len(few)

@@ -16,7 +16,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from nearly.engine.layouts import Layout, Table
@@ -99,7 +99,7 @@ class Catalog:
         """Replace a table by what `change` makes of its present state, all at once."""
         check_name(name)
         directory = self.directory(name)
-        with self.lock():
+        with self.lock(), _refusal(directory):
             table = change(self._load(directory))
             directory.mkdir(parents=True, exist_ok=True)
             write_atomically(directory / _TABLE_FILE, encode(table, str(self.path)))
@@ -111,15 +111,16 @@ class Catalog:
         with self.lock():
             if self._load(directory) is None:
                 raise unknown("table", name, self.names)
-            (directory / _TABLE_FILE).unlink()
-            self._sweep(directory)
+            with _refusal(directory):
+                (directory / _TABLE_FILE).unlink()
+                self._sweep(directory)
 
     @contextmanager
     def temporary(self, name: str) -> Iterator[Path]:
         """A directory to write a table's files in, removed at the end, or by the next opening when the process dies."""
         directory = self.directory(check_name(name)) / f"{_TEMPORARY}{uuid.uuid4().hex[:12]}"
         with ExitStack() as owned:
-            with self.lock():
+            with self.lock(), _refusal(directory):
                 directory.mkdir(parents=True)
                 owned.enter_context(exclusive(directory / _OWNER))
             owned.callback(shutil.rmtree, directory, ignore_errors=True)
@@ -204,8 +205,18 @@ def write_atomically(path: Path, text: str) -> None:
         temporary.replace(path)
         _flush_directory(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise EngineError(f"cannot write {path}: {error.strerror}; the old state is kept") from error
+
+
+@contextmanager
+def _refusal(directory: Path) -> Iterator[None]:
+    """A disk that is full, or closed to us, as an error that says so."""
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(f"cannot write in {directory}: {error.strerror}; the old state is kept") from error
 
 
 def _flush_directory(directory: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.catalog import Catalog
+from nearly.engine.cluster import GetSpark
 from nearly.engine.footers import TableColumn
 from nearly.engine.layouts import BASE, Layout, Table
 from nearly.engine.preparation import SHUFFLED, arrangement_of, same, write_layout
@@ -47,8 +48,10 @@ def append(catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, pr
     return changed
 
 
-def refresh(catalog: Catalog, spark: SparkSession, name: str, progress: Progress | None = None) -> Table:
+def refresh(catalog: Catalog, spark: GetSpark, name: str, progress: Progress | None = None) -> Table:
     """Bring a table up to date with its source: new, changed and removed files, or the source read again; one commit.
+
+    Files used in place that have no other layout need no Spark.
 
     New files are added to the clustered layouts; shuffled ones, and all when an old file changed, are written again.
     """
@@ -62,7 +65,7 @@ def refresh(catalog: Catalog, spark: SparkSession, name: str, progress: Progress
     return changed
 
 
-def _follow_files(catalog: Catalog, spark: SparkSession, table: Table, progress: Progress | None) -> Table:
+def _follow_files(catalog: Catalog, get_spark: GetSpark, table: Table, progress: Progress | None) -> Table:
     fresh = _described_again(table)
     if fresh.version == table.version:
         return table
@@ -75,6 +78,9 @@ def _follow_files(catalog: Catalog, spark: SparkSession, table: Table, progress:
     grown = [layout for layout in table.layouts[1:] if layout not in again]
     for layout in grown:
         layout.verify()
+    if not again and not grown:
+        return catalog.commit(table.name, lambda present: _unless_changed(table, present, fresh))
+    spark = get_spark()
     with catalog.temporary(table.name) as temporary:
         bench = Workbench(catalog, spark, temporary)
         staged = _rewrite(bench, fresh, read_table(spark, fresh), fresh.rows, again, progress, afresh=True)
@@ -85,7 +91,8 @@ def _follow_files(catalog: Catalog, spark: SparkSession, table: Table, progress:
         return commit(catalog, table.name, staged, lambda present: _unless_changed(table, present, changed))
 
 
-def _copy_again(catalog: Catalog, spark: SparkSession, table: Table, progress: Progress | None) -> Table:
+def _copy_again(catalog: Catalog, get_spark: GetSpark, table: Table, progress: Progress | None) -> Table:
+    spark = get_spark()
     rows = read_origin(spark, table.origin)
     refuse_unwritable(rows, f"the source of table {table.name!r}")
     with catalog.temporary(table.name) as temporary:

@@ -224,7 +224,7 @@ class _Windows:
         if not isinstance(expression, WindowCall):
             return map_children(expression, self.out)
         if any(isinstance(inner, WindowCall) for inner in list(walk(expression))[1:]):
-            raise SchemaError("a window function inside a window function")
+            raise Unsupported("a window function inside a window function")
         if expression not in self._outputs:
             self._outputs[expression] = Output(self._fresh("window"), expression)
         return self._outputs[expression].column

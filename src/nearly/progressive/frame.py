@@ -285,6 +285,7 @@ class Frame:
 
     @property
     def _running(self) -> Evolution:
+        self._workspace.engine.life.refuse_over()
         with self._starting:
             prepared = self._prepared
             if self._evolution is None or self._running_for is not prepared:

@@ -95,9 +95,10 @@ def test_closing_the_session_ends_its_frames(spark: Any, frame_files: dict[str, 
         session.register("lines", frame_files["lines"])
         frame = session.table("lines").agg(s=nearly.sum("quantity"))
         answer = frame.get()
-    assert frame.get().progress >= answer.progress
-    with pytest.raises(nearly.EngineError, match="closed"):
-        session.table("lines")
+    assert frame.progress >= answer.progress
+    for use in (frame.get, frame.get_final, lambda: session.table("lines")):
+        with pytest.raises(nearly.EngineError, match="closed"):
+            use()
 
 
 def test_info_is_the_table(frames: nearly.Session) -> None:
