@@ -32,11 +32,11 @@ ROOT = Path(__file__).resolve().parents[2]
 KILLER = """
 import os, random, signal, sys, time
 from pathlib import Path
+from nearly.synopsis.upkeep.archive import MemoryArchive
 from nearly.synopsis.catalogue import reopened
-from tests.synopsis.oracle import LoggedArchive
 
 def opened():
-    return reopened(Path(sys.argv[1]), lambda definition, store: LoggedArchive([], store))
+    return reopened(Path(sys.argv[1]), lambda definition, store: MemoryArchive([]))
 
 def follow(told):
     synopsis = opened()

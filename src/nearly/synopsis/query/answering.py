@@ -87,7 +87,7 @@ def _sampled(view: View, aggregate: Aggregate, box: Box, frontier: Frontier, cov
     else:
         variances = [piece_variance(features, each, responses, gradient) for each in pieces]
         half = _half_width(variances, pieces, confidence)
-        low, high = value - half, value + half
+        low, high = (value - half, value + half) if half > 0 else hard  # without a proof no interval is a point
     value, low, high = _clipped(value, low, high, *hard)
     processed = int(sum(added(each.stratum.size) for each in pieces))
     return Estimate(value, low, high, hard[0], hard[1], False, processed, view.share(frontier))
