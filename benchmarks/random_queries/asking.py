@@ -38,11 +38,13 @@ class Dialect:
     """What the product and DuckDB spell differently."""
 
     quantile: str
+    median: str
     whole: str
 
 
-PRODUCT = Dialect("percentile({}, {})", "cast({} AS bigint)")
-DUCKDB = Dialect("quantile_cont({}, {})", "cast(trunc({}) AS bigint)")
+PRODUCT = Dialect("percentile({}, {})", "median({})", "cast({} AS bigint)")
+# Quantiles of decimals are doubles in Spark and decimals, rounded, in DuckDB.
+DUCKDB = Dialect("quantile_cont({}::DOUBLE, {})", "median({}::DOUBLE)", "cast(trunc({}) AS bigint)")
 
 
 @dataclass(slots=True)
@@ -200,7 +202,7 @@ def spread(w: Writer) -> Made:
 def _quantile(w: Writer) -> str:
     name = w.measure()
     if w.chance(0.4):
-        return f"median({name}) AS v0"
+        return w.dialect.median.format(name) + " AS v0"
     return w.dialect.quantile.format(name, w.pick(("0.05", "0.25", "0.5", "0.75", "0.9", "0.95", "0.99"))) + " AS v0"
 
 

@@ -48,7 +48,8 @@ def replace_spark() -> None:
     Cluster.given = property(lambda _: Tasks())  # type: ignore[assignment, method-assign]
     module: Any
     for module in (preparation, growth):
-        module.read_rows = _read
+        assert hasattr(module, "read_table")
+        module.read_table = _read
     preparation.write_plain = _write_plain  # type: ignore[assignment]
     preparation.write_hashed = _write_hashed  # type: ignore[assignment]
     preparation.write_shuffled = _write_shuffled  # type: ignore[assignment]

@@ -19,7 +19,10 @@ from benchmarks.retailer.queries import NAMES, NUMBERS, query
 from benchmarks.timeline import judged
 from nearly.engine import blocks
 from nearly.engine.stream_task import Pace
+from nearly.plan.nodes import Join
+from nearly.plan.properties import equated
 from nearly.progressive.run import Request, Run
+from nearly.rewrite.order_joins import order_joins
 
 SCALE = "0.02"
 QUICK = (1, 3, 6, 12, 18, 21, 27, 36, 38, 40, 43, 49, 51, 56, 67, 76, 83, 90, 91, 93)
@@ -60,6 +63,16 @@ def check(number: int, db: nearly.Session, expected: pa.Table) -> None:
 @pytest.mark.parametrize("number", QUICK, ids=[NAMES[number] for number in QUICK])
 def test_answers(number: int, db: nearly.Session, other_engine: Engine) -> None:
     check(number, db, other_engine(query(number)))
+
+
+@pytest.mark.parametrize("number", [15, 81])
+def test_tables_are_joined_by_keys_though_other_tests_connect_them_sooner(number: int, db: nearly.Session) -> None:
+    """A disjunction over two tables is no reason to compare all their rows with each other."""
+    prepared = db._engine.prepare(query(number))
+    assert prepared.query is not None
+    joins = [node for node in order_joins(prepared.query.plan, db._engine.schema).walk() if isinstance(node, Join)]
+    assert joins
+    assert all(equated(join) for join in joins)
 
 
 @pytest.mark.long

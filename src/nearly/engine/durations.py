@@ -13,11 +13,14 @@ from nearly.plan.schema import FindTable
 CELLS_PER_SECOND = 60_000_000
 """Values that a core reads from Parquet and joins or groups in a second, about."""
 
-FIXED_SECONDS = 0.12
-"""What a first answer takes beside reading: cutting the plan, planning stages, evaluating replicates."""
+FIXED_SECONDS, STAGE_SECONDS = 0.08, 0.04
+"""What a first answer takes beside reading: cutting the plan and evaluating replicates, and what each stage adds to it."""
 
-WORTH = 0.25
-"""A first answer is made when it is expected within this share of the time that the exact one takes."""
+PIECES = 1.5
+"""Reading a table in pieces takes about so many times as long as reading as many rows at once."""
+
+WORTH = 0.2
+"""A first answer is made when it is expected within this share of the time of the exact one, which it puts off by as much."""
 
 REMEMBERED = 1_000
 """Queries whose time is remembered."""
@@ -36,9 +39,12 @@ class Durations:
         known = self._seconds.get(question)
         return cells(plan, find_table) / (CELLS_PER_SECOND * cores) if known is None else known
 
-    def is_worth(self, expected: float, read_first: float, cores: int) -> bool:
-        """Whether a first answer that reads so many values comes well before the exact one, expected after some seconds."""
-        return self.eager or FIXED_SECONDS + read_first / (CELLS_PER_SECOND * cores) <= WORTH * expected
+    def is_worth(self, expected: float, stages: int, share_first: float) -> bool:
+        """Whether a first answer comes well before the exact one, which is expected after some seconds.
+
+        `share_first` is the share of the values that the exact one reads: at once for what is read whole, in pieces for the rest.
+        """
+        return self.eager or FIXED_SECONDS + STAGE_SECONDS * stages + share_first * expected <= WORTH * expected
 
     def record(self, question: str, seconds: float) -> None:
         """Remember a run; of several the quickest, since what disturbs a run only makes it slower."""

@@ -19,9 +19,9 @@ from nearly.engine.reading import spark_path
 from nearly.engine.registration import register_parquet, version_of
 from nearly.engine.staging import Arrangement, Staged, commit, new_directory, stage
 from nearly.engine.writing import Destination, Progress, Workbench, refuse_unwritable, write_plain
-from nearly.errors import EngineError, SchemaError, UnknownName
+from nearly.errors import EngineError, SchemaError, UnknownName, Unsupported
 
-AnySource: TypeAlias = str | os.PathLike[str] | DataFrame
+AnySource: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | DataFrame
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 _COMPRESSIONS = (".gz", ".bz2")
 
@@ -42,7 +42,7 @@ def register_source(
     hashed always. An existing path wins over a table of that name.
     """
     check_name(name)
-    origin = Origin("dataframe") if isinstance(source, DataFrame) else origin_of(spark, source)
+    origin = _origin(spark, source)
     if origin.in_place:
         return register_parquet(catalog, name, origin.locations, key, clustered_by, hashed=hashed)
     if clustered_by:
@@ -70,6 +70,23 @@ def described(name: str, staged: Staged, key: Sequence[str], origin: Origin) -> 
     """The table whose base layout is the staged one."""
     columns, layout = staged.columns, staged.layout
     return Table(name, columns, resolve(columns, key, "key"), (layout,), version_of(columns, layout), origin)
+
+
+def _origin(spark: GetSpark, source: AnySource) -> Origin:
+    if isinstance(source, DataFrame):
+        return Origin("dataframe")
+    if isinstance(source, str | os.PathLike):
+        return origin_of(spark, source)
+    if isinstance(source, list | tuple) and source and all(isinstance(each, str | os.PathLike) for each in source):
+        return _origin_of_several([os.fspath(each) for each in source])
+    raise SchemaError(f"a table is made of a path, several paths, a DataFrame or the name of a table, not of {source!r:.100}")
+
+
+def _origin_of_several(texts: Sequence[str]) -> Origin:
+    paths = [local_path(text) for text in texts]
+    if None in paths or any(_format_of(file.path) for file in find_files(texts)):
+        raise Unsupported("several paths can be registered at once only where all are local Parquet files")
+    return Origin("parquet", tuple(path for path in paths if path is not None))
 
 
 def origin_of(spark: GetSpark, source: str | os.PathLike[str]) -> Origin:

@@ -201,6 +201,8 @@ class Grouped:
                 continue
             if isinstance(each, Column) and each.name not in allowed and each.name in self.inputs:
                 shown = each.name.rsplit("_", 1)[0]
+                if any(has_subquery(key.expression) for key in self.keys):
+                    raise Unsupported(f"column {shown!r} above a grouping by a subquery, which may be part of the key")
                 raise SchemaError(f"column {shown!r} is neither grouped nor aggregated; add it to GROUP BY or aggregate it")
 
 

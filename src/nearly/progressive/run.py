@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from nearly.answer import Answer
-from nearly.engine.durations import cells
+from nearly.engine.durations import PIECES, cells
 from nearly.engine.exact import Engine, Prepared
 from nearly.engine.kernel import finished
 from nearly.engine.native_kernel import NativeFailure
@@ -36,6 +36,7 @@ from nearly.rewrite.census import KEYS, census
 from nearly.rewrite.cut import Cut
 from nearly.rewrite.order_joins import order_joins
 from nearly.rewrite.stream import stream
+from nearly.rewrite.weigh import weigh
 
 logger = logging.getLogger(__name__)
 
@@ -146,7 +147,10 @@ class Run:
             if name not in names:
                 raise unknown("table of the query", name, names)
         try:
-            return stream(order_joins(query.plan, self.engine.schema), self.engine.schema, self.request.streamed)
+            cut = stream(order_joins(query.plan, self.engine.schema), self.engine.schema, self.request.streamed)
+            if cut is not None:
+                weigh(cut.tail, cut.stages, 1.0, {})  # what has no estimate is refused before anything is read
+            return cut  # noqa: TRY300  both may refuse
         except Unsupported as reason:
             logger.info("no progressive answer: %s", reason)
             return None
@@ -163,10 +167,11 @@ class Run:
         rows = [unit.rows for unit in units.order]
         share = sum(rows[: pace.end(0, rows, ())]) / max(units.total_rows, 1)
         streamed = sum(cells(scan, native.find_table) for scan in cut.scans)
-        static = sum(cells(stage.plan, native.find_table) for stage in cut.stages) - streamed
+        whole = max(sum(cells(stage.plan, native.find_table) for stage in cut.stages) - streamed, 0)
+        first = (whole + PIECES * share * streamed) / max(cells(query.plan, native.find_table), 1)
         cores = native.cluster.sites.cores
         expected = native.durations.expected(self.engine.question(self.prepared), query.plan, native.find_table, cores)
-        return native.durations.is_worth(expected, max(static, 0) + share * streamed, cores)
+        return native.durations.is_worth(expected, len(cut.stages), first)
 
     def _progressive(self, cut: Cut, units: Units, query: Query) -> Iterator[Answer]:
         started = time.perf_counter()

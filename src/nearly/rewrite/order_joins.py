@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nearly.plan.expressions import Expression, columns_of, conjunction, conjuncts
+from nearly.plan.expressions import Call, Expression, columns_of, conjunction, conjuncts
 from nearly.plan.nodes import Join, Output, Plan, Project
 from nearly.plan.schema import FindTable
 from nearly.rewrite.sizes import Size, size
@@ -52,13 +52,17 @@ class _Ordering:
     sizes: dict[Plan, Size]
 
     def joined(self) -> Plan:
-        """Greedy: start with the largest relation, then always join the connected one that keeps the smallest share of its rows."""
+        """Greedy: start with the largest relation, then always join the connected one that keeps the smallest share of its rows.
+
+        One that an equality connects comes before one that only another test does: without a key, all pairs of rows are compared.
+        """
         current = max(self.sizes, key=lambda relation: self.sizes[relation].rows)
         waiting = [relation for relation in self.sizes if relation is not current]
         parts = list(self.parts)
         while waiting:
             connected = [each for each in waiting if self._connects(current, each, parts)]
-            chosen = min(connected or waiting, key=self._urgency)
+            equated = [each for each in connected if self._connects(current, each, [part for part in parts if _is_equality(part)])]
+            chosen = min(equated or connected or waiting, key=self._urgency)
             waiting = [relation for relation in waiting if relation is not chosen]
             visible = current.names | chosen.names
             now = [part for part in parts if columns_of(part) <= visible]
@@ -76,3 +80,7 @@ class _Ordering:
         return any(
             columns_of(part) <= visible and columns_of(part) & current.names and columns_of(part) & other.names for part in parts
         )
+
+
+def _is_equality(part: Expression) -> bool:
+    return isinstance(part, Call) and part.function in ("=", "<=>")
