@@ -13,8 +13,10 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -125,12 +127,14 @@ def tried(options: argparse.Namespace, directory: Path) -> list[Trial]:
     tasks = _tasks(options, _answered(questions, Oracle(families, options.layouts[0], directory)))
     found: list[Trial] = []
     begun = time.monotonic()
-    try:
-        for done, trials in enumerate(_run(options, families, directory, tasks), start=1):
-            found += trials
-            print(f"{done} of {len(tasks)} tasks, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-    except KeyboardInterrupt:
-        print("interrupted: what follows is from the tasks that were done", file=sys.stderr)
+    interrupted = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    for done, trials in enumerate(_run(options, families, directory, tasks), start=1):
+        found += trials
+        print(f"{done} of {len(tasks)} tasks, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+        if interrupted.is_set():
+            print("interrupted: what follows is from the tasks that were done", file=sys.stderr)
+            break
     return sorted(found, key=lambda trial: (trial.asked.number, trial.layout, trial.seed))
 
 
@@ -169,6 +173,8 @@ def _run(options: argparse.Namespace, families: list[Family], directory: Path, t
 
 def _begin(families: list[Family], directory: Path, detailed: bool) -> None:
     global _asker  # noqa: PLW0603
+    if multiprocessing.parent_process() is not None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends after the tasks at hand
     _asker = Asker(families, directory, detailed=detailed)
 
 
