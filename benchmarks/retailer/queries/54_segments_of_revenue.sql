@@ -15,7 +15,7 @@ with chosen as (
     group by k.shopper_id
 )
 select segment, count(*) as shoppers, segment * 50 as base
-from (select cast(total / 5000 as int) as segment from revenue) x
+from (select cast(floor(total / 5000) as int) as segment from revenue) x
 group by segment
 order by segment, shoppers
 limit 100
