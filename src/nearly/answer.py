@@ -95,8 +95,16 @@ class Answer:
         """How good the answer is, in a few words."""
         if self.exact:
             return "exact"
-        error = f"error {percent_text(self.error)} at {percent_text(self.confidence)} confidence"
+        error = f"{self.told_error} at {percent_text(self.confidence)} confidence"
         return ", ".join([f"{percent_text(self.progress)} read", error, *([self.lacks] if self.lacks else [])])
+
+    @property
+    def told_error(self) -> str:
+        """The error in words; where only rows that may come or go have no bound, that of the rows shown."""
+        shown = self.stats.get("shown_error", self.error)
+        if isfinite(self.error) or not isfinite(shown):
+            return f"error {percent_text(self.error)}"
+        return f"error {percent_text(shown)} in the rows shown"
 
     @property
     def lacks(self) -> str:

@@ -41,7 +41,7 @@ def test_the_terminal_shows_values_intervals_curves_and_the_end() -> None:
     text = drawn(converging())
     assert "1,100 ± 150" in text
     assert "25 % read" in text
-    assert "about 3 groups not met yet" in text
+    assert "about 3 rows missing" in text
     last = text.rsplit("city", 1)[1]
     assert "1,010.50" in last
     assert "2,990.25" in last

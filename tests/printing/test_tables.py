@@ -22,7 +22,7 @@ def test_the_text_of_an_estimate_has_intervals_and_its_state() -> None:
         "----  -----------  --",
         "Oslo  1,000 ± 150  10",
         "東京  3,000 ± 150  20",
-        "(2 rows, 25 % read, error 2.1 % at 95 % confidence, from progressive)",
+        "(2 rows, 25 % read, error 2.1 % at 95 % confidence, about 3 rows missing, from progressive)",
     ]
 
 

@@ -124,10 +124,7 @@ class History:
         self.refused += 1
 
     def replan(self, synopsis: Any) -> None:
-        if self.draw.random() < 0.3:
-            synopsis.catch_up(self.draw.choice([0.7, 1.0]))
-        else:
-            synopsis.repartition(levels=self.draw.choice([None, None, 1, 2, "auto"]), goal=self.draw.choice([1.0, 1.0, 0.3]))
+        synopsis.repartition(levels=self.draw.choice([None, None, 1, 2, "auto"]), goal=self.draw.choice([1.0, 1.0, 0.3]))
 
     def conditions(self) -> tuple[dict[str, Any], list[Row]]:
         """Random conditions, and the rows that satisfy them."""

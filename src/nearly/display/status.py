@@ -15,7 +15,7 @@ BAR_COLUMNS = 20
 def progress_line(answer: Answer, elapsed: float) -> str:
     """Per cent read, time and error, as in `12 % read, 0.8 s, error 2.1 %`; the exact answer says so."""
     parts = [f"{percent_text(answer.progress)} read", duration_text(elapsed)]
-    return ", ".join([*parts, "exact" if answer.exact else f"error {percent_text(answer.error)}"])
+    return ", ".join([*parts, "exact" if answer.exact else answer.told_error])
 
 
 @dataclass(slots=True)
@@ -55,9 +55,7 @@ def progress_bar(progress: float) -> str:
 
 
 def remarks(answer: Answer) -> tuple[str, ...]:
-    """What a reader must know beside the numbers: groups that were not met yet, and the meaning of the intervals."""
+    """What a reader must know beside the numbers: rows that may come or go, and the meaning of the intervals."""
     if answer.exact:
         return ()
-    unseen = answer.stats.get("unseen_groups") or 0
-    groups = (f"about {unseen:,.0f} groups not met yet",) if unseen >= 1 else ()
-    return (f"intervals at {percent_text(answer.confidence)} confidence", *groups)
+    return (f"intervals at {percent_text(answer.confidence)} confidence", *([answer.lacks] if answer.lacks else []))

@@ -72,6 +72,11 @@ class Units:
         return self.main.rows
 
     @property
+    def mixed(self) -> bool:
+        """Whether the rows were shuffled, so that rows of one kind do not lie together."""
+        return all(self._layout(scan).shuffled for scan in self.scans)
+
+    @property
     def fingerprint(self) -> str:
         """Tells what is read in which order: equal for a query that is asked again or resumed, unless tables or layouts changed."""
         return hashlib.sha256(repr((self._stored(), self.ranged, self.order)).encode()).hexdigest()[:16]

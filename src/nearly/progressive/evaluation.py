@@ -72,7 +72,7 @@ class Evaluation:
         rows = rows_of(point.rows, found.num_rows, known, reading, failure)
         if self.goal is not None and sides.error <= self.goal < rows.error and self._counted(point.rows):
             rows = rows_of(point.rows, found.num_rows, known, reading, failure)
-        facts = stats | {"evolving": tuple(evolving)}
+        facts = stats | {"evolving": tuple(evolving), "shown_error": sides.error}
         if models:
             facts["unseen_groups"] = next(iter(models.values())).unseen
         if self.lasting:

@@ -23,11 +23,11 @@ class Known:
     models: dict[Aggregate, Incidence]
     counts: dict[Aggregate, int]
 
-    def unseen(self, aggregate: Aggregate, share: float, failure: float) -> UnseenRows | None:
+    def unseen(self, aggregate: Aggregate, reading: Reading, failure: float) -> UnseenRows | None:
         """The keys that are still to come.
 
-        How many there may be is told by those that were seen in few groups of units; that no key was is no proof that there are
-        none.
+        About how many there are is told by those that were seen in few groups of units. That no key was is no proof that there are
+        none: of shuffled rows it leaves room for some rare ones, of others for any number that lie together in a stretch.
         """
         model = self.models.get(aggregate)
         if model is None:
@@ -35,7 +35,8 @@ class Known:
         if aggregate in self.counts:
             left = self.counts[aggregate] - model.seen
             return UnseenRows(left, left)
-        return UnseenRows(model.unseen, unseen_at_most(share, failure) if model.is_settled else math.inf)
+        bounded = model.is_settled and reading.plan.mixed
+        return UnseenRows(model.unseen, unseen_at_most(reading.share, failure) if bounded else math.inf)
 
 
 def rows_of(rows: RowSet, shown: int, known: Known, reading: Reading, failure: float) -> Rows:
@@ -55,4 +56,4 @@ def _unseen(rows: RowSet, shown: int, known: Known, reading: Reading, failure: f
     """Rows to come: as many as there are for what was read of what is open, and one for each key of what has keys."""
     if rows.open:
         return UnseenRows(shown * (reading.weight - 1))
-    return known.unseen(rows.keys[0], reading.share, failure) if len(rows.keys) == 1 else None
+    return known.unseen(rows.keys[0], reading, failure) if len(rows.keys) == 1 else None

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from nearly.errors import Unsupported
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall, columns_of, same
@@ -37,12 +36,8 @@ from nearly.plan.types import BOOLEAN, DOUBLE, INT, LONG
 from nearly.rewrite.cut import Gathered
 from nearly.rewrite.relax import relaxed, relaxed_keys, relaxed_to
 from nearly.rewrite.weigh_aggregate import Aggregation
+from nearly.rewrite.weigh_union import Uniting
 from nearly.rewrite.weighted import FINAL, OPEN, REPLICATES, WEIGHTS, Growths, Weighted, became_double
-
-EVERYWHERE = 64
-"""Rows that hang on no unit count as seen in more groups than there are."""
-EVERY_GROUP = Literal(LONG, -1)
-"""The mask of such rows."""
 
 
 def weigh(tail: Plan, stages: tuple[Gathered, ...], weight: float, growths: Growths) -> Weighted:
@@ -205,9 +200,11 @@ class _Weigher:
     def set_operation(self, plan: SetOperation) -> Weighted:
         left, right = self.visit(plan.left), self.visit(plan.right)
         if left.unit is not None and right.unit is not None and plan.kind == "union" and plan.every:
-            return self._united(plan, left, right)
+            return Uniting(self.fresh, plan, left, right).rows()
         if plan.kind == "union" and plan.every and left.unit is None and right.unit is None:
-            return self._united_estimates(plan, left, right)
+            if left.replicate is not None or right.replicate is not None:
+                left, right = (side if side.replicate is not None else self._in_every_replicate(side) for side in (left, right))
+            return Uniting(self.fresh, plan, left, right).estimates()
         if left.replicate is not None or right.replicate is not None or left.weight or right.weight:
             raise Unsupported(f"{plan.kind} of estimates")
         places = [
@@ -225,70 +222,6 @@ class _Weigher:
         return Weighted(
             united, evolving=frozenset(evolving), doubles=frozenset(given[place].name for place in places),
             rows=rows if rows.final or (plan.kind == "union" and plan.every) else rows.hanging(),
-        )  # fmt: skip
-
-    def _united_estimates(self, plan: SetOperation, left: Weighted, right: Weighted) -> Weighted:
-        """All rows of both sides, each with what it stands for and what contributed to it."""
-        if left.replicate is not None or right.replicate is not None:
-            left, right = (side if side.replicate is not None else self._in_every_replicate(side) for side in (left, right))
-        places = range(len(plan.given))
-        evolving = [_either(plan, place, left.evolving, right.evolving) for place in places]
-        double = [_either(plan, place, left.doubles, right.doubles) for place in places]
-        given = tuple(replace(each, type=DOUBLE) if double[place] else each for place, each in enumerate(plan.given))
-        masks = [max(_masks(side, old, place) for side, old in ((left, plan.left), (right, plan.right))) for place in places]
-        carried = [Column(LONG, self.fresh("groups")) for place in places for _ in range(masks[place])]
-        extra = [Column(DOUBLE, self.fresh("weight")), Column(LONG, self.fresh("seen"))]
-        extra += [] if left.replicate is None else [Column(INT, self.fresh("replicate"))]
-        sides = []
-        for side, old in ((left, plan.left), (right, plan.right)):
-            row: list[Expression] = [coerce(_typed(side.plan, c), DOUBLE) if double[at] else c for at, c in enumerate(old.columns)]
-            for place in places:
-                names = sorted(side.evidence.get(old.columns[place].name, ()))
-                row += [Column(LONG, name) for name in names] + [EVERY_GROUP] * (masks[place] - len(names))
-            row += [side.weight or Literal(DOUBLE, 1.0), side.seen or Literal(LONG, EVERYWHERE)]
-            row += [] if side.replicate is None else [side.replicate]
-            sides.append(Project(side.plan, tuple(Output(self.fresh("side"), each) for each in row)))
-        united = SetOperation(sides[0], sides[1], "union", True, (*given, *carried, *extra))
-        ends = [sum(masks[: place + 1]) for place in places]
-        parts = {at: carried[ends[at] - masks[at] : ends[at]] for at in places if evolving[at]}
-        evidence = {given[at].name: frozenset(column.name for column in part) for at, part in parts.items()}
-        weight = extra[0] if left.weight or right.weight else None
-        extremes = frozenset(given[at].name for at in places if _either(plan, at, left.extremes, right.extremes))
-        return Weighted(
-            united, extra[2] if len(extra) > 2 else None, weight, None, extra[1],
-            frozenset(given[at].name for at in places if evolving[at]), frozenset(given[at].name for at in places if double[at]),
-            extremes, evidence, rows=left.rows.and_of(right.rows),
-        )  # fmt: skip
-
-    def _united(self, plan: SetOperation, left: Weighted, right: Weighted) -> Weighted:
-        """All rows of both sides, with their replicate, weight and unit."""
-        kinds = [(left.replicate, right.replicate), (left.weight, right.weight), (left.unit, right.unit), (left.seen, right.seen)]
-        if (
-            left.evolving & plan.left.names
-            or right.evolving & plan.right.names
-            or any((a is None) != (b is None) for a, b in kinds)
-        ):
-            raise Unsupported("a union of estimates with rows")
-        pairs = [(a, b) for a, b in kinds if isinstance(a, Column) and isinstance(b, Column)]
-        masks = max(len(left.present), len(right.present))
-        made = [Column(a.type, self.fresh("carried")) for a, _ in pairs] + [
-            Column(LONG, self.fresh("groups")) for _ in range(masks)
-        ]
-        sides = []
-        for at, (side, old) in enumerate(((left, plan.left), (right, plan.right))):
-            present: list[Expression] = [Column(LONG, name) for name in sorted(side.present)]
-            row = [*(pair[at] for pair in pairs), *present, *[EVERY_GROUP] * (masks - len(present))]
-            columns = tuple(Output(column.name, column) for column in old.columns)
-            sides.append(Project(side.plan, (*columns, *(Output(self.fresh("side"), each) for each in row))))
-        united = SetOperation(sides[0], sides[1], "union", True, (*plan.given, *made))
-        renamed = {a.name: new for (a, _), new in zip(pairs, made, strict=False)}
-
-        def after(column: Expression | None) -> Any:
-            return renamed.get(column.name, column) if isinstance(column, Column) else column
-
-        return Weighted(
-            united, after(left.replicate), after(left.weight), after(left.unit), after(left.seen),
-            present=frozenset(column.name for column in made[len(pairs) :]), rows=left.rows.and_of(right.rows),
         )  # fmt: skip
 
     def sort(self, plan: Sort) -> Weighted:
@@ -377,19 +310,6 @@ def _hanging(found: Weighted, condition: Expression | None, *others: Weighted) -
 def _is_total(expression: Expression) -> bool:
     """Whether a window computes a total or average; places in an order are no smooth function of sums."""
     return isinstance(expression, WindowCall) and isinstance(expression.call, AggregateCall)
-
-
-def _either(plan: SetOperation, place: int, left: frozenset[str], right: frozenset[str]) -> bool:
-    return plan.left.columns[place].name in left or plan.right.columns[place].name in right
-
-
-def _masks(side: Weighted, plan: Plan, place: int) -> int:
-    return len(side.evidence.get(plan.columns[place].name, ()))
-
-
-def _typed(plan: Plan, column: Column) -> Column:
-    """A column of the original as it is in the plan of estimates."""
-    return next(each for each in plan.columns if each.name == column.name)
 
 
 def _as_doubles(plan: Plan, columns: tuple[Column, ...], places: list[int]) -> Plan:

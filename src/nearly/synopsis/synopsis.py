@@ -355,10 +355,6 @@ class Synopsis:
         done = [tree.repartition(levels, force) for tree in self.trees]
         return [each for each in done if each is not None]
 
-    def catch_up(self, goal: float) -> None:
-        """See that a share of the rows is counted: they all are, at any time."""
-        _check_share("goal", goal)
-
     def _look_after(self) -> None:
         """Plan a tree again in the background when its leaves no longer suit its rows."""
         if not self.auto_repartition or (self._background is not None and self._background.is_alive()):
