@@ -23,7 +23,7 @@ from benchmarks.retailer.data import DEFAULT_DIRECTORY, ensure_tables
 from benchmarks.retailer.queries import NAMES, NUMBERS, query
 from benchmarks.timeline import Look, own, timeline
 
-TINY = {"scale": "0.01", "queries": (3, 38, 51), "no_spark": True}
+TINY = {"scale": "0.01", "queries": (3, 38, 51), "eager": True, "no_spark": True}
 COLUMNS = (
     "query", "rows", "judge s", "exact s", "new s", "first s", "first %", "end s", "first/exact", "end/exact", "looks", "told",
     "true", "recall", "false", "equal",
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     catalog = tempfile.mkdtemp(prefix="nearly-bench-")
     atexit.register(shutil.rmtree, catalog, ignore_errors=True)
     rows: list[Record] = []
-    with nearly.connect(spark, path=catalog, lazy=spark is None) as db:
+    with nearly.connect(spark, path=catalog, lazy=spark is None, eager=options.eager) as db:
         for name, path in tables.items():
             db.register(name, str(path))
         db.sql("select count(*) from shops").run()
@@ -77,6 +77,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--seeds", type=int, default=0, help="further orders of reading in which early answers are judged (default 0)"
     )
+    parser.add_argument("--eager", action="store_true", help="judge early answers also where the exact one is expected soon")
     parser.add_argument("--no-spark", action="store_true", help="no Spark at all: DuckDB judges, and nearly runs in this process")
     parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where scale<N> is, or is generated")
