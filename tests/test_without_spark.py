@@ -15,6 +15,7 @@ from nearly.engine.cluster import Cluster
 from nearly.errors import EngineError, NearlyError
 from tests.fixtures import tables
 from tests.fixtures.attacks import attacks, mutations
+from tests.fixtures.driver_only import driver_only
 from tests.fixtures.queries import corpus
 
 
@@ -34,7 +35,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
     home = tmp_path_factory.mktemp("lazy")
-    with nearly.connect(lazy=True, path=home / "catalog", executors=1, cores=1) as session:
+    with driver_only(home / "catalog") as session:
         for name, path in tables.write(home / "data").items():
             session.register(name, str(path))
         yield session
@@ -145,7 +146,7 @@ class Growing:
 
 @pytest.fixture
 def growing(tmp_path: Path) -> Iterator[tuple[nearly.Session, Growing]]:
-    with nearly.connect(lazy=True, path=tmp_path / "catalog", executors=1, cores=1) as session:
+    with driver_only(tmp_path / "catalog") as session:
         table, other = Growing(tmp_path, "t"), Growing(tmp_path, "u")
         table.add([1, 2, 3])
         other.add([1])
