@@ -41,7 +41,7 @@ def ask(spark: Any, lake: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> An
 
 
 def test_a_pipe_gets_lines_and_the_table(ask: Any) -> None:
-    code, out = ask(COUNTS)
+    code, out = ask(COUNTS, "--eager")
     lines = out.decode().splitlines()
     assert code == 0
     assert re.match(r"\d\d? % read, ", lines[0])
@@ -61,7 +61,7 @@ def test_csv_of_an_exact_answer(ask: Any) -> None:
 
 
 def test_json_of_an_estimate_has_bounds(ask: Any) -> None:
-    code, out = ask(COUNTS, "--format", "json", "--within", "60%")
+    code, out = ask(COUNTS, "--format", "json", "--within", "60%", "--eager")
     rows = json.loads(out)
     assert code == 0
     assert list(rows[0]) == ["city", "n", "n_low", "n_high", "s", "s_low", "s_high"]
