@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from tests.fixtures.driver_only import driver_only
 
 WINDOW = 4
 """So many values of each column may be missing."""
@@ -54,7 +55,7 @@ KINDS = {
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
     home: Path = tmp_path_factory.mktemp("wide")
-    with nearly.connect(lazy=True, path=home / "catalog") as session:
+    with driver_only(home / "catalog") as session:
         for name, kind in KINDS.items():
             row = [kind.value(1)]
             pq.write_table(pa.table({column: pa.array(row, kind.type) for column in "abc"}), home / f"{name}.parquet")
