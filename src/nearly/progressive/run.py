@@ -221,7 +221,7 @@ class Run:
                 progress.answered = time.perf_counter()
                 progress.evaluation = self.last.stats["answer_seconds"] = progress.answered - arrived
                 job.go_on()
-                yield from _shown(self.last)
+                yield from (self.last,) if self.request.pace.sizes else _shown(self.last)
             if self._ended.is_set():
                 return
             if job.complete and self._exact_values_hold(job, state, progress):
