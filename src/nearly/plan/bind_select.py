@@ -167,9 +167,9 @@ class SelectBinder:
             return None
         aliases = _aliases(items)
         for column in part.find_all(exp.Column):
-            found = None if column.table else self.scope.find(column.name)
-            alias = aliases.get(column.name.lower())
-            if found is not None and alias is not None and alias != found:
+            alias = None if column.table else aliases.get(column.name.lower())
+            found = None if alias is None else self.scope.find(column.name)  # a subquery may have other columns of that name
+            if found is not None and alias != found:
                 raise Unsupported(f"{clause.upper()} uses {column.name!r}, which is both a column and an alias")
         return replace(binder, aliases=aliases).boolean(part.this)
 
