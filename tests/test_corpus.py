@@ -94,7 +94,8 @@ def sessions(quick: Any, files: dict[str, Path], tmp_path_factory: pytest.TempPa
 
 def runs() -> Iterator[Any]:
     for case in CASES:
-        count = ONE if case.notes.keys() & {"error", "kernel"} else DRIVER
+        asks_spark = case.notes.keys() & {"error", "kernel"} or "unnamed" in str(case)  # Spark names what has no name
+        count = ONE if asks_spark else DRIVER
         yield pytest.param(case, count, id=f"{case}-{count}")
     for feature in sorted(SPREAD):
         for place, case in enumerate(each for each in CASES if each.feature == feature):
