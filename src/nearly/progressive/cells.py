@@ -79,6 +79,8 @@ class Sides:
         sides = [list(side) for side in (self.value, self.low, self.high)]
         for place in self.evolving:
             least, most = self.hard_low[place], self.hard_high[place]
+            if least.null_count == most.null_count == len(least):  # nothing is certain
+                continue
             low, high = sides[1][place], sides[2][place]
             outside = pc.or_(_true(pc.less(high, least)), _true(pc.greater(low, most)))
             none = pc.or_(outside, pc.and_(pc.is_null(low), pc.is_null(high)))
