@@ -9,6 +9,6 @@ with monthly as (
 select a.category, a.brand, a.name, a.year, a.month, a.usual, a.sales, b.sales as before, c.sales as after
 from monthly a join monthly b on b.category = a.category and b.brand = a.brand and b.name = a.name and b.place = a.place - 1
     join monthly c on c.category = a.category and c.brand = a.brand and c.name = a.name and c.place = a.place + 1
-where a.year = 2021 and a.usual > 0 and case when a.usual > 0 then abs(a.sales - a.usual) / a.usual end > 0.1
+where a.year = 2021 and a.usual > 0 and case when a.usual > 0 then abs(a.sales - a.usual) / a.usual end > 0.103
 order by a.sales - a.usual, a.name, a.category, a.brand, a.month
 limit 100

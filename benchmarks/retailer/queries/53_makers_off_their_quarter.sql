@@ -5,6 +5,6 @@ from (
     where d.month_seq between 1440 and 1451 and p.category in ('Books', 'Children', 'Music') and p.class in ('gift', 'daily', 'luxury', 'spare')
     group by p.maker_id, d.quarter
 ) x
-where case when usual > 0 then abs(sales - usual) / usual end > 0.1
+where case when usual > 0 then abs(sales - usual) / usual end > 0.103
 order by usual, sales, maker_id
 limit 100

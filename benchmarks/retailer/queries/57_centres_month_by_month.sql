@@ -9,6 +9,6 @@ with monthly as (
 )
 select category, brand, name, year, month, usual, sales, before, after
 from monthly
-where year = 2022 and usual > 0 and case when usual > 0 then abs(sales - usual) / usual end > 0.1
+where year = 2022 and usual > 0 and case when usual > 0 then abs(sales - usual) / usual end > 0.103
 order by sales - usual, name, category, brand, month
 limit 100

@@ -5,6 +5,6 @@ from (
     where d.month_seq between 1440 and 1451 and p.category in ('Women', 'Music', 'Men') and p.class in ('basic', 'gift', 'outdoor')
     group by p.manager_id, d.month
 ) x
-where case when usual > 0 then abs(sales - usual) / usual end > 0.1
+where case when usual > 0 then abs(sales - usual) / usual end > 0.103
 order by manager_id, usual, sales
 limit 100

@@ -5,6 +5,6 @@ from (
     where d.year = 2021 and ((p.category in ('Books', 'Electronics') and p.class in ('basic', 'premium')) or (p.category in ('Men', 'Shoes') and p.class in ('daily', 'gift')))
     group by p.category, p.class, p.brand, h.name, d.month
 ) x
-where case when usual <> 0 then abs(sales - usual) / usual end > 0.1
+where case when usual <> 0 then abs(sales - usual) / usual end > 0.103
 order by sales - usual, name, category, class, brand, month
 limit 100
