@@ -306,7 +306,7 @@ preparation.write_hashed = write
 if sys.argv[2] == "before":
     catalogs.Catalog.commit = die
 elif sys.argv[2] == "during":
-    catalogs.write_atomically = die
+    catalogs.write_durably = die
 preparation.prepare(catalogs.Catalog(sys.argv[1]), None, "t", by="id", buckets=4)
 """
 

@@ -11,14 +11,14 @@ the new one. Writers take turns by a lock; the last one wins. What no table refe
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from nearly.engine.durable import DRAFT, write_durably, writing_in
 from nearly.engine.layouts import Layout, Table
 from nearly.engine.locks import exclusive, is_free
 from nearly.engine.serialise import decode, encode
@@ -29,7 +29,7 @@ _TEMPORARY = ".tmp-"
 _TABLE_FILE = "table.json"
 _OWNER = "owner"
 _OUR_DIRECTORY = re.compile(r"[a-z0-9_]*-[0-9a-f]{12}")
-_OUR_UNFINISHED_FILE = re.compile(r"table\.json\.[0-9a-f]{8}")
+_OUR_UNFINISHED_FILE = re.compile(DRAFT.format(name=re.escape(_TABLE_FILE)))
 
 
 def check_name(name: str) -> str:
@@ -99,10 +99,10 @@ class Catalog:
         """Replace a table by what `change` makes of its present state, all at once."""
         check_name(name)
         directory = self.directory(name)
-        with self.lock(), _refusal(directory):
+        with self.lock(), writing_in(directory):
             table = change(self._load(directory))
             directory.mkdir(parents=True, exist_ok=True)
-            write_atomically(directory / _TABLE_FILE, encode(table, str(self.path)))
+            write_durably(directory / _TABLE_FILE, encode(table, str(self.path)).encode())
         return table
 
     def drop(self, name: str) -> None:
@@ -111,7 +111,7 @@ class Catalog:
         with self.lock():
             if self._load(directory) is None:
                 raise unknown("table", name, self.names)
-            with _refusal(directory):
+            with writing_in(directory):
                 (directory / _TABLE_FILE).unlink()
                 self._sweep(directory)
 
@@ -120,7 +120,7 @@ class Catalog:
         """A directory to write a table's files in, removed at the end, or by the next opening when the process dies."""
         directory = self.directory(check_name(name)) / f"{_TEMPORARY}{uuid.uuid4().hex[:12]}"
         with ExitStack() as owned:
-            with self.lock(), _refusal(directory):
+            with self.lock(), writing_in(directory):
                 directory.mkdir(parents=True)
                 owned.enter_context(exclusive(directory / _OWNER))
             owned.callback(shutil.rmtree, directory, ignore_errors=True)
@@ -192,36 +192,3 @@ def _used_directories(table: Table, directory: Path) -> set[Path]:
 
 def _paths(layout: Layout) -> list[Path]:
     return [Path(layout.path), *(Path(file.path) for file in layout.manifest.files)]
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file so that a reader, or a crash, sees the old text or the new one, never a part."""
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        _flush_directory(path.parent)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise EngineError(f"cannot write {path}: {error.strerror}; the old state is kept") from error
-
-
-@contextmanager
-def _refusal(directory: Path) -> Iterator[None]:
-    """A disk that is full, or closed to us, as an error that says so."""
-    try:
-        yield
-    except OSError as error:
-        raise EngineError(f"cannot write in {directory}: {error.strerror}; the old state is kept") from error
-
-
-def _flush_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

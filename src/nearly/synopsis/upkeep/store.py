@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import uuid
 import zipfile
@@ -26,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from nearly.engine.durable import write_durably, writing_in
 from nearly.engine.locks import exclusive, is_free
 from nearly.errors import EngineError
 from nearly.synopsis.build.definition import Definition
@@ -71,7 +71,8 @@ class Store:
         """Become the only writer; `identity` is that of the synopsis that was opened, which must still be the one that is here."""
         if self._writing:
             return
-        self.directory.mkdir(parents=True, exist_ok=True)
+        with writing_in(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
         lock = self.directory / OWNER
         if not is_free(lock):
             raise EngineError(f"the synopsis in {self.directory} is being changed by another session; close that one first")
@@ -93,13 +94,12 @@ class Store:
     def clear(self) -> None:
         """Remove what a synopsis of this name, dropped by someone who was killed, left behind."""
         self.own()
-        for each in self.directory.iterdir():
-            if each.name == OWNER:
-                continue
-            if each.is_dir():
-                shutil.rmtree(each)
-            else:
-                each.unlink()
+        with writing_in(self.directory):
+            for each in self.directory.iterdir():
+                if each.is_dir():
+                    shutil.rmtree(each)
+                elif each.name != OWNER:
+                    each.unlink()
 
     def tidy(self) -> None:
         """Remove what a killed writer left half-written, unless somebody is writing or nothing may be written here."""
@@ -119,18 +119,21 @@ class Store:
         return drafts + [path for path in self.directory.glob("snapshot-*") if path.name != present]
 
     def _sweep(self) -> None:
+        """Remove what is left over; what cannot be removed does no harm and waits for the next time."""
         for path in self._leftovers():
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
     def save(self, definition: Definition, states: list[State], number: int, streams: Mapping[str, int]) -> None:
         """Commit a snapshot of the states after batch `number`."""
         self.own()
         name = f"snapshot-{number}-{uuid.uuid4().hex[:8]}"
         folder = self.directory / name
-        folder.mkdir(parents=True)
+        with writing_in(self.directory):
+            folder.mkdir(parents=True)
         for place, state in enumerate(states):
             write_durably(folder / f"tree-{place}.npz", to_bytes(pack_state(state)))
         description = definition.to_json() | {"snapshot": name, "number": number, "streams": dict(streams)}
@@ -162,7 +165,8 @@ class Store:
         arrays: dict[str, Any] = {"meta": np.frombuffer(json.dumps(meta, ensure_ascii=False).encode(), np.uint8)}
         for place, change in enumerate(batch.changes):
             arrays |= pack_rows(change.rows, f"{place}_")
-        (self.directory / LOG).mkdir(exist_ok=True)
+        with writing_in(self.directory):
+            (self.directory / LOG).mkdir(exist_ok=True)
         write_durably(self._file(number), to_bytes(arrays))
 
     def read(self, number: int) -> Batch:
@@ -191,7 +195,8 @@ class Store:
     def quarantine(self, records: list[dict[str, Any]], stream: str, number: int) -> None:
         """Put aside what of a batch could not be used, one line each; the same batch again replaces its own."""
         folder = self.directory / QUARANTINE
-        folder.mkdir(parents=True, exist_ok=True)
+        with writing_in(self.directory):
+            folder.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps(record, ensure_ascii=False, default=str) for record in records]
         write_durably(folder / f"{stream}-{number:012d}.jsonl", ("\n".join(lines) + "\n").encode())
 
@@ -202,22 +207,3 @@ class Store:
 
     def _file(self, number: int) -> Path:
         return self.directory / LOG / f"{number:012d}.npz"
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Replace a file so that a crash leaves the old one or the new one."""
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        with draft.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise EngineError(f"cannot write {path}: {error.strerror}; the old state is kept") from error
