@@ -96,7 +96,8 @@ def test_standalone_cluster(tmp_path: Path, expected: Expected) -> None:
     _assert_equal(answers, expected, NUMBERS)
 
 
-@pytest.mark.parametrize("numbers", first_quick([(9,), (3, 9, 18)], 1), ids=str)
+@pytest.mark.long
+@pytest.mark.parametrize("numbers", [(3, 9, 18)], ids=str)
 def test_killed_executors(numbers: Numbers, tmp_path: Path, expected: Expected) -> None:
     """An executor of a cluster dies in the middle of each query, and nothing changes in the answers."""
     with standalone_cluster(tmp_path) as url:

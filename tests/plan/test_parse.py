@@ -8,7 +8,8 @@ import pytest
 from sqlglot import exp
 
 from nearly.errors import ParseError, Unsupported
-from nearly.plan.parse import MAX_CHARACTERS, MAX_DEPTH, parse_query
+from nearly.plan.parse import MAX_CHARACTERS, check_query, parse_query
+from nearly.plan.words import MAX_DEPTH
 
 
 def only_item(text: str) -> exp.Expression:
@@ -107,3 +108,39 @@ def test_the_recursion_limit_is_given_back() -> None:
     before = sys.getrecursionlimit()
     parse_query("select " + "(" * 100 + "1" + ")" * 100)
     assert sys.getrecursionlimit() == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["select , a from t", "select a from t order by , a", "as select 1", "with as t (select 1) select 1",
+     "select count(* as) from t", "select as + 1 from t", "select a as from t", "select a, from t",
+     "select a from t join u on order by a"],
+)  # fmt: skip
+def test_a_comma_or_an_as_stands_between_two_things(text: str) -> None:
+    with pytest.raises(ParseError, match=r"nothing stands (before|after) the (comma|AS|ON)"):
+        parse_query(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["select case when a null else 1 end from t", "select a from t where a between 1 2", "select a from .. t",
+     "select p.a1.5BD from t p", "select + 'a'"],
+)  # fmt: skip
+def test_what_the_parser_passes_over_is_left_to_spark(text: str) -> None:
+    assert check_query(text).doubt is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["select +1, -a + 2, .5, 1. from t", "select a, b from t, u where a between 1 and 2 and b",
+     "select sum(a) over (rows 2 preceding) from t",
+     "select case a when 1 then 2 end, t.a, substr(b, 1, 2) from s.t union all select 1, 2, 3"],
+)  # fmt: skip
+def test_other_ways_of_writing_are_not_in_doubt(text: str) -> None:
+    assert check_query(text).doubt is None
+
+
+def test_group_by_all_takes_no_keys() -> None:
+    assert parse_query("select a, count(*) from t group by all") is not None
+    with pytest.raises(ParseError, match="GROUP BY ALL"):
+        parse_query("select a, count(*) from t group by all all")

@@ -238,7 +238,7 @@ def test_histories_agree_with_the_rows(tmp_path: Path, seed: int) -> None:
 def test_many_histories_agree_with_the_rows(tmp_path: Path) -> None:
     """Over many histories intervals cover about as often as they promise, although trees, samples and rows are tiny."""
     covered: list[bool] = []
-    for seed in range(1_000, 1_150):
+    for seed in range(1_000, 1_060):
         (tmp_path / str(seed)).mkdir()
         covered += run(tmp_path / str(seed), seed).covered
     assert np.mean(covered) > 0.9

@@ -238,6 +238,8 @@ class Engine:
         return tuple(found.values())
 
     def _bound(self, checked: Checked, tables: set[str], mapped: Sequence[Mapped]) -> Query:
+        if checked.doubt is not None:
+            raise Unsupported(checked.doubt)
         query = bind(checked.tree, self.schema, mapped)
         if query.unnamed:
             query = self._named(query, checked.text, tables)

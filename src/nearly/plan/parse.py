@@ -18,20 +18,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 from nearly.errors import ParseError, Unsupported
 from nearly.plan.depth import deep_recursion
 from nearly.plan.spelling import spelled
+from nearly.plan.words import FORBIDDEN_FUNCTIONS, refuse_words, unread
 
 MAX_CHARACTERS = 1_000_000
-MAX_DEPTH = 150
-"""Nesting beyond this overflows the parser's stack; nobody writes it by hand."""
-
 MOST_JOINS = 100
 """Planners take minutes to order more of them."""
-
-FORBIDDEN_FUNCTIONS = {
-    "reflect": "it calls arbitrary JVM methods",
-    "try_reflect": "it calls arbitrary JVM methods",
-    "java_method": "it calls arbitrary JVM methods",
-    "identifier": "it names tables and functions by text that is not checked; write the name itself",
-}
 
 PATH_FORMATS = frozenset({"parquet", "csv", "json", "orc", "avro", "text", "delta", "iceberg", "binaryfile", "jdbc", "hive", "xml"})
 
@@ -39,14 +30,6 @@ _OWN_GRAMMAR = frozenset({
     "CAST", "TRY_CAST", "CEIL", "FLOOR", "EXTRACT", "OVERLAY", "POSITION", "SUBSTR", "SUBSTRING", "TRIM", "LISTAGG", "STRING_AGG",
 })  # fmt: skip
 """Functions whose arguments are not a plain list of expressions in Spark's grammar."""
-
-_AFTER_COMMA = frozenset({
-    TokenType.COMMA, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.SEMICOLON, TokenType.FROM, TokenType.WHERE, TokenType.HAVING,
-    TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT,
-    TokenType.QUALIFY,
-})  # fmt: skip
-_STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
-"""What shows that a list lacks an element where it stands after a comma."""
 
 
 class _Text(Spark):
@@ -68,10 +51,14 @@ class _Text(Spark):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A query that may be run: its tree, and the words it was read from as text. Law: the text gives the same again."""
+    """A query that may be run: its tree, and the words it was read from as text. Law: the text gives the same again.
+
+    Where the tree and the words differ in what they say, `doubt` tells it, and only Spark knows what the words mean.
+    """
 
     tree: exp.Expr
     text: str
+    doubt: str | None = None
 
 
 def parse_query(text: str) -> exp.Expr:
@@ -88,10 +75,10 @@ def check_query(text: str) -> Checked:
     if len(text) > MAX_CHARACTERS:
         raise ParseError(f"the query has {len(text):,} characters, at most {MAX_CHARACTERS:,} are accepted")
     tokens = _words(text)
-    _refuse_words(tokens)
+    refuse_words(tokens)
     tree = _only_statement(text, tokens)
     _refuse_what_is_not_a_query(tree)
-    return Checked(tree, spelled(text, tokens))
+    return Checked(tree, spelled(text, tokens), unread(tokens, tokens_of(to_text(tree))))
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -118,28 +105,6 @@ def _words(text: str) -> list[Token]:
     return tokens
 
 
-def _refuse_words(tokens: list[Token]) -> None:
-    """What no query may contain, however a parser reads the words around it."""
-    depth = 0
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-        if depth > MAX_DEPTH:
-            raise ParseError(f"the query nests more than {MAX_DEPTH} parentheses")
-        opens = after is not None and after.token_type == TokenType.L_PAREN
-        if opens and token.text.lower() in FORBIDDEN_FUNCTIONS and token.token_type not in _STRINGS:
-            raise Unsupported(f"function {token.text!r} is refused: {FORBIDDEN_FUNCTIONS[token.text.lower()]}")
-        if (
-            token.token_type == TokenType.USING
-            and after is not None
-            and after.token_type in (TokenType.STRING, TokenType.RAW_STRING)
-        ):
-            raise Unsupported("TRANSFORM ... USING is refused: it runs a program on every executor")
-        if token.token_type == TokenType.COMMA and (after is None or after.token_type in _AFTER_COMMA):
-            raise ParseError(f"not a query that Spark SQL would accept: nothing stands after the comma at {_place(token)}")
-        if token.token_type == TokenType.L_PAREN and after is not None and after.token_type == TokenType.COMMA:
-            raise ParseError(f"not a query that Spark SQL would accept: nothing stands before the comma at {_place(after)}")
-
-
 def _only_statement(text: str, tokens: list[Token]) -> exp.Expr:
     try:
         with deep_recursion():
@@ -154,10 +119,6 @@ def _only_statement(text: str, tokens: list[Token]) -> exp.Expr:
     if len(statements) > 1:
         raise ParseError(f"{len(statements)} statements were given; give one query at a time")
     return statements[0]
-
-
-def _place(token: Token) -> str:
-    return f"line {token.line}, column {token.col}"
 
 
 def _explained(trouble: SyntaxTrouble) -> str:
@@ -202,6 +163,8 @@ def _refuse_emptiness(node: exp.Expr) -> None:
     match node:
         case exp.Select(expressions=[]):
             raise ParseError("SELECT has nothing to select; name a column, or write SELECT *")
+        case exp.Group() if node.expressions and node.args.get("all") is not None:
+            raise ParseError("GROUP BY ALL takes no keys besides")
         case exp.In() if not any(node.args.get(name) for name in ("expressions", "query", "unnest", "field")):
             raise ParseError("IN has no values; write IN (value, ...) or IN (query)")
         case exp.Distinct(expressions=[]) if isinstance(node.parent, exp.Anonymous):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from nearly.plan.expressions import Call, Expression, Literal
-from nearly.plan.functions.coercion import common, implicit
+from nearly.plan.functions.casting import coerce
+from nearly.plan.functions.coercion import common
 from nearly.plan.functions.logic import compare
 from nearly.plan.functions.signatures import Arguments, Function, refuse
-from nearly.plan.types import BOOLEAN, NULL, is_simple
+from nearly.plan.types import BOOLEAN, NULL, STRING, is_simple
 
 
 def case(name: str, arguments: Arguments) -> Expression:
     """(when1, then1, ..., else): all results in their common type; a null else is added when there is none."""
     complete = arguments if len(arguments) % 2 else (*arguments, Literal(NULL, None))
-    if not all(is_simple(each.type) for each in complete):
+    tests = [coerce(each, BOOLEAN) for each in complete[:-1:2] if each.type in (BOOLEAN, NULL)]
+    if len(tests) < len(complete) // 2 or not all(is_simple(each.type) for each in complete):
         raise refuse(name, arguments)
-    tests = [implicit(name, each, BOOLEAN) for each in complete[:-1:2]]
     results = common(name, (*complete[1::2], complete[-1]))
     pairs = [part for pair in zip(tests, results, strict=False) for part in pair]
     return Call(results[-1].type, "case", (*pairs, results[-1]))
@@ -32,13 +33,13 @@ def _nvl2(name: str, arguments: Arguments) -> Expression:
 
 
 def _decode(name: str, arguments: Arguments) -> Expression:
-    """`decode(value, key1, result1, ..., default)` finds keys with null-safe equality."""
+    """`decode(value, key1, result1, ..., default)` finds keys with null-safe equality; without a default it is a null text."""
     value, rest = arguments[0], arguments[1:]
     pairs = len(rest) // 2
     branches: list[Expression] = []
     for position in range(pairs):
         branches += [compare("<=>", (value, rest[2 * position])), rest[2 * position + 1]]
-    return case(name, (*branches, *rest[2 * pairs :]))
+    return case(name, (*branches, *(rest[2 * pairs :] or (Literal(STRING, None),))))
 
 
 def _first_present(name: str, arguments: Arguments) -> Expression:

@@ -143,6 +143,13 @@ def _to_date(name: str, arguments: Arguments) -> Expression:
     return as_date(name, arguments[0])
 
 
+def _unix_date(name: str, arguments: Arguments) -> Expression:
+    """It casts nothing to a date, unlike its relatives."""
+    if arguments[0].type not in (DATE, NULL):
+        raise refuse(name, arguments)
+    return Call(INT, name, (coerce(arguments[0], DATE),))
+
+
 FUNCTIONS = {
     **{
         name: fixed(INT, DATE)
@@ -160,5 +167,5 @@ FUNCTIONS = {
     "extract": Function(2, 2, _part),
     "to_date": Function(1, 1, _to_date),
     "make_date": fixed(DATE, INT, INT, INT),
-    "unix_date": fixed(INT, DATE),
+    "unix_date": Function(1, 1, _unix_date),
 }

@@ -42,7 +42,7 @@ def _round(name: str, arguments: Arguments) -> Expression:
     """HALF_UP to a literal number of digits; the decimal type shrinks by Spark's rule."""
     operand = numeric(name, arguments[0])
     digits = arguments[1] if len(arguments) > 1 else Literal(INT, 0)
-    if not isinstance(digits, Literal) or not isinstance(digits.value, int) or abs(digits.value) > 18:
+    if not isinstance(digits, Literal) or not isinstance(digits.value, int) or digits.type == BOOLEAN or abs(digits.value) > 18:
         raise refuse(name, arguments)
     count = digits.value
     type_ = operand.type
