@@ -13,7 +13,7 @@ from benchmarks.contingency.accuracy import Score, evaluate, noise_robustness
 from benchmarks.contingency.data import DATA_SETS, DataSet, diamonds
 from benchmarks.contingency.speed import chain, disjoint_milliseconds, overlapping, triangle
 from benchmarks.report import Record, print_summary, print_table, show, write_json
-from nearly.engine.cluster import open_cluster
+from nearly.engine.spark.cluster import open_cluster
 
 RATIOS = (0.1, 0.3, 0.5)
 CONSTRAINTS = 2000

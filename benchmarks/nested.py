@@ -18,8 +18,8 @@ from benchmarks.report import Record, print_summary, print_table, write_json
 from benchmarks.synthetic import SBI, ensure_synthetic
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
 from benchmarks.tpch.queries import query
-from nearly.engine.stream_task import Pace
-from nearly.engine.units import SMALL_UNITS
+from nearly.engine.stream.task import Pace
+from nearly.engine.stream.units import SMALL_UNITS
 from nearly.progressive.ranges import SLACK
 from nearly.progressive.run import Request, Run
 

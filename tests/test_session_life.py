@@ -21,14 +21,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from nearly.engine import query_logs
-from nearly.engine.result_log import DRIVER, ResultLog
-from nearly.engine.running import Running
-from nearly.engine.spark_process import SparkProcess
-from nearly.engine.state import State
-from nearly.engine.stream_job import StreamJob
-from nearly.engine.stream_task import Pace
-from nearly.engine.worker import Native
+from nearly.engine.native.engine import Native
+from nearly.engine.native.running import Running
+from nearly.engine.spark.process import SparkProcess
+from nearly.engine.stream import query_logs
+from nearly.engine.stream.job import StreamJob
+from nearly.engine.stream.result_log import DRIVER, ResultLog
+from nearly.engine.stream.task import Pace
+from nearly.engine.stream.unit_state import State
 from nearly.errors import EngineError
 from nearly.progressive.run import Request, Run
 from nearly.progressive.user_aggregate import opened, signed

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from nearly.engine.cluster import Cluster
+from nearly.engine.spark.cluster import Cluster
 from nearly.errors import EngineError, NearlyError
 from tests.fixtures import tables
 from tests.fixtures.attacks import attacks, mutations

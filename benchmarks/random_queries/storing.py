@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 import nearly
 from benchmarks.random_queries.families import Family
-from nearly.engine.blocks import BlockTarget
-from nearly.engine.registration import register_parquet
+from nearly.engine.storage.blocks import BlockTarget
+from nearly.engine.storage.registration import register_parquet
 
 FILES = 20
 """Of a table."""

@@ -17,7 +17,7 @@ from benchmarks.random_queries.families import LAYOUTS, Family
 from benchmarks.random_queries.judging import Score, Truth, faults, judge, judge_exact, judge_goal
 from benchmarks.random_queries.storing import open_session
 from nearly.answer import Answer
-from nearly.engine.stream_task import Pace
+from nearly.engine.stream.task import Pace
 from nearly.errors import NearlyError
 from nearly.query import Query
 

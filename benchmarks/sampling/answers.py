@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 
 from benchmarks.sampling.populations import Population
 from nearly.answer import Answer
-from nearly.engine.blocks import BlockTarget
-from nearly.engine.catalog import Catalog
-from nearly.engine.cluster import Cluster
-from nearly.engine.exact import Engine
-from nearly.engine.registration import register_parquet
-from nearly.engine.spark_process import SparkProcess
-from nearly.engine.stream_task import Pace
-from nearly.engine.units import Units, units_of
+from nearly.engine.engine import Engine
+from nearly.engine.spark.cluster import Cluster
+from nearly.engine.spark.process import SparkProcess
+from nearly.engine.storage.blocks import BlockTarget
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.registration import register_parquet
+from nearly.engine.stream.task import Pace
+from nearly.engine.stream.units import Units, units_of
 from nearly.errors import EngineError
 from nearly.progressive.run import Request, Run
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.sampling.populations import Floats, Integers
-from nearly.engine.units import GROUPS, Units
+from nearly.engine.stream.units import GROUPS, Units
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,17 @@ import numpy as np
 from benchmarks.sampling.orders import Reading
 from benchmarks.sampling.populations import Floats, Integers, Population
 from benchmarks.sampling.trials import CONFIDENCE, Trial
-from nearly.engine.units import GROUPS
+from nearly.engine.stream.units import GROUPS
 from nearly.estimate.distinct import distinct
 from nearly.estimate.evidence import Evidence
 from nearly.estimate.quantiles import Values
-from nearly.rewrite.stream import THINNED_ROWS
-from nearly.rewrite.thin import GOLDEN
+from nearly.rewrite.stream.cut_query import THINNED_ROWS
+from nearly.rewrite.stream.thin import GOLDEN
 
 
 @dataclass(frozen=True, slots=True)
 class Median:
-    """The median of y from every so many-th of the values of each unit, in their order (`rewrite.thin`)."""
+    """The median of y from every so many-th of the values of each unit, in their order (`rewrite.stream.thin`)."""
 
     population: Population
     blocks: Integers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nearly.answer import Answer
 from nearly.display.show import show
-from nearly.engine.exact import Engine, Prepared
+from nearly.engine.engine import Engine, Prepared
 from nearly.errors import EngineError, SchemaError
 from nearly.missing.contingency import DEFAULT_SECONDS, Contingency
 from nearly.plan.goal import Goal

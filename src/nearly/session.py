@@ -9,15 +9,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from nearly.engine.catalog import Catalog
-from nearly.engine.cluster import Sites, open_cluster
-from nearly.engine.exact import DEFAULT_MEMORY_MB, Engine
-from nearly.engine.growth import append, refresh
-from nearly.engine.layouts import Table
-from nearly.engine.manifest import FULL, QUICK
-from nearly.engine.preparation import prepare
-from nearly.engine.query_logs import QueryLogs
-from nearly.engine.sources import register_source
+from nearly.engine.engine import DEFAULT_MEMORY_MB, Engine
+from nearly.engine.spark.cluster import Sites, open_cluster
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.manifest import FULL, QUICK
+from nearly.engine.stream.query_logs import QueryLogs
+from nearly.engine.writing.append_refresh import append, refresh
+from nearly.engine.writing.preparation import prepare
+from nearly.engine.writing.sources import register_source
 from nearly.errors import SchemaError
 from nearly.missing.contingency import Contingency, MissingRows
 from nearly.plan.goal import Goal, split_goal

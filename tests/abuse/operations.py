@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import nearly
-from nearly.engine.growth import append
-from nearly.engine.stream_task import Pace
+from nearly.engine.stream.task import Pace
+from nearly.engine.writing.append_refresh import append
 from nearly.progressive.run import Request, Run
 
 ROWS = 80_000
@@ -118,7 +118,7 @@ def _owned(home: Path, db: nearly.Session) -> None:
     written = table.layouts[1]
     from dataclasses import replace
 
-    from nearly.engine.layouts import BASE, Origin
+    from nearly.engine.storage.layouts import BASE, Origin
 
     base = replace(written, name=BASE, clustering=None)
     db._engine.catalog.save(replace(table, layouts=(base, *table.layouts[2:]), origin=Origin("dataframe")))

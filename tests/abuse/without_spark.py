@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from nearly.engine import growth, preparation
-from nearly.engine.cluster import Cluster
-from nearly.engine.writing import Destination
+from nearly.engine.spark.cluster import Cluster
+from nearly.engine.writing import append_refresh as growth
+from nearly.engine.writing import preparation
+from nearly.engine.writing.parquet_writer import Destination
 from nearly.errors import EngineError
 
 ROW_GROUP = 2_000

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearly.engine.blocks import Block, BlockTarget, ColumnStatistics, RowGroup, make_blocks, target_for
-from nearly.engine.footers import read_footer
+from nearly.engine.storage.blocks import Block, BlockTarget, ColumnStatistics, RowGroup, make_blocks, target_for
+from nearly.engine.storage.footers import read_footer
 from nearly.errors import EngineError, SchemaError
 
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nearly.engine.blocks import BlockTarget
-from nearly.engine.catalog import Catalog, check_name
-from nearly.engine.clustering import Clustering
-from nearly.engine.registration import register_parquet
+from nearly.engine.storage.blocks import BlockTarget
+from nearly.engine.storage.catalog import Catalog, check_name
+from nearly.engine.storage.clustering import Clustering
+from nearly.engine.storage.registration import register_parquet
 from nearly.errors import EngineError, SchemaError, UnknownName, Unsupported
 from tests.processes import HUNG
 
@@ -127,8 +127,8 @@ def test_another_process_is_seen(catalog: Catalog, tmp_path: Path) -> None:
 
 _RACE = """
 import sys
-from nearly.engine.catalog import Catalog
-from nearly.engine.registration import register_parquet
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.registration import register_parquet
 catalog = Catalog(sys.argv[1])
 for turn in range(40):
     register_parquet(catalog, "t", sys.argv[2])

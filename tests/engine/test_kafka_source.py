@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nearly.engine.kafka_source import RESET, KafkaRange, KafkaReader, send
+from nearly.engine.spark.kafka_source import RESET, KafkaRange, KafkaReader, send
 from nearly.errors import EngineError
 
 LARGE = b"x" * 900_000

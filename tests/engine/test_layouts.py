@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nearly.engine.catalog import Catalog
-from nearly.engine.growth import append, refresh
-from nearly.engine.layouts import Layout, Table
-from nearly.engine.preparation import prepare
-from nearly.engine.registration import register_parquet
-from nearly.engine.sources import register_source
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.layouts import Layout, Table
+from nearly.engine.storage.registration import register_parquet
+from nearly.engine.writing.append_refresh import append, refresh
+from nearly.engine.writing.preparation import prepare
+from nearly.engine.writing.sources import register_source
 from nearly.errors import EngineError, SchemaError, UnknownName, Unsupported
 from tests.processes import HUNG
 
@@ -272,7 +272,7 @@ def test_a_table_changed_meanwhile_is_not_overwritten(
 ) -> None:
     own_files(tmp_path, 0, 10)
     register_source(catalog, lambda: spark, "t", tmp_path / "own")
-    from nearly.engine import preparation
+    from nearly.engine.writing import preparation
 
     def meanwhile(*arguments: Any, **options: Any) -> Any:
         own_files(tmp_path, 10, 20)
@@ -290,7 +290,8 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
-from nearly.engine import catalog as catalogs, preparation
+from nearly.engine.storage import catalog as catalogs
+from nearly.engine.writing import preparation
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -341,10 +342,10 @@ def test_differs_a_kill_around_the_commit_leaves_a_whole_state(catalog: Catalog,
 _CONNECTED = """
 import sys
 from pyspark.sql import SparkSession
-from nearly.engine.catalog import Catalog
-from nearly.engine.growth import append
-from nearly.engine.preparation import prepare
-from nearly.engine.sources import register_source
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.writing.append_refresh import append
+from nearly.engine.writing.preparation import prepare
+from nearly.engine.writing.sources import register_source
 
 spark = SparkSession.builder.remote("local[1]").config("spark.ui.enabled", "false") \\
     .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate()

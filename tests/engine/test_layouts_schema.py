@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nearly.engine.catalog import Catalog
-from nearly.engine.footers import read_footer
-from nearly.engine.registration import register_parquet
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.footers import read_footer
+from nearly.engine.storage.registration import register_parquet
 from nearly.errors import SchemaError, Unsupported
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nearly.engine.catalog import Catalog
-from nearly.engine.footers import read_footers
-from nearly.engine.layouts import Table
-from nearly.engine.manifest import manifest_of, verify
-from nearly.engine.registration import register_parquet
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.footers import read_footers
+from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.manifest import manifest_of, verify
+from nearly.engine.storage.registration import register_parquet
 from nearly.errors import EngineError
 
 

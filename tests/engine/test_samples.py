@@ -10,14 +10,14 @@ from typing import Any
 import duckdb
 import pytest
 
-from nearly.engine import worker
-from nearly.engine.catalog import Catalog
-from nearly.engine.reading import NativeReader
-from nearly.engine.samples import FirstPiece, Samples
-from nearly.engine.units import Units, columns_read, units_of
-from nearly.engine.worker import Native
+from nearly.engine.native import engine as worker
+from nearly.engine.native.engine import Native
+from nearly.engine.native.first_units import FirstPiece, Samples
+from nearly.engine.native.reading import NativeReader
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.stream.units import Units, columns_read, units_of
 from nearly.plan.nodes import Scan
-from nearly.rewrite.cut import Cut
+from nearly.rewrite.stream.cut import Cut
 from tests.engine.test_units import scan_of, table_of
 
 END = 5

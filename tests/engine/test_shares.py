@@ -10,12 +10,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nearly.engine.blocks import BlockTarget
-from nearly.engine.catalog import Catalog
-from nearly.engine.layouts import Table
-from nearly.engine.reading import NativeReader
-from nearly.engine.registration import register_parquet
-from nearly.engine.shares import Shares
+from nearly.engine.native.reading import NativeReader
+from nearly.engine.native.shares import Shares
+from nearly.engine.storage.blocks import BlockTarget
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.registration import register_parquet
 from nearly.plan.nodes import Field, Scan
 
 ROWS = 4000

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nearly.engine.cluster import sites_of_master
-from nearly.engine.spark_process import ANSI, TIME_ZONE, foreseen_settings, local_time_zone
+from nearly.engine.spark.cluster import sites_of_master
+from nearly.engine.spark.process import ANSI, TIME_ZONE, foreseen_settings, local_time_zone
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nearly.engine.splice import spliced_constant, spliced_tables
+from nearly.engine.native.splice import spliced_constant, spliced_tables
 
 
 @pytest.mark.parametrize(

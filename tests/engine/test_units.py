@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nearly.engine.blocks import BlockTarget
-from nearly.engine.catalog import Catalog
-from nearly.engine.layouts import Table
-from nearly.engine.reading import NativeReader
-from nearly.engine.registration import register_parquet
-from nearly.engine.units import LARGEST_STEP, SMALL_UNITS, Units, units_of
+from nearly.engine.native.reading import NativeReader
+from nearly.engine.storage.blocks import BlockTarget
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.registration import register_parquet
+from nearly.engine.stream.units import LARGEST_STEP, SMALL_UNITS, Units, units_of
 from nearly.plan.nodes import Field, Scan
 from nearly.plan.types import INT, LONG
-from nearly.rewrite.cut import UNIT, Cut
+from nearly.rewrite.stream.cut import UNIT, Cut
 
 ROWS = 9_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nearly.errors import NearlyError, SchemaError, UnknownName, Unsupported
-from nearly.plan.bind_query import bind
+from nearly.plan.binding.query import bind
 from nearly.plan.explain import explain
 from nearly.plan.nodes import Aggregate, Join, Plan, Query, Scan
 from nearly.plan.parse import parse_query

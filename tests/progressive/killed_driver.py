@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import nearly
-from nearly.engine.stream_task import Pace
+from nearly.engine.stream.task import Pace
 from nearly.progressive.run import Request, Run, resumed
 from nearly.synopsis.synopsis import Synopsis
 

@@ -8,12 +8,12 @@ import duckdb
 
 import nearly
 from nearly.answer import Answer
-from nearly.engine.stream_task import Pace
-from nearly.engine.units import units_of
+from nearly.engine.stream.task import Pace
+from nearly.engine.stream.units import units_of
 from nearly.progressive.reading import Reading
 from nearly.progressive.run import Request, Run
-from nearly.rewrite.order_joins import order_joins
-from nearly.rewrite.stream import stream
+from nearly.rewrite.logical.order_joins import order_joins
+from nearly.rewrite.stream.cut_query import stream
 
 BATCHES = (6, 6, 6, 6)
 

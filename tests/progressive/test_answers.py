@@ -11,9 +11,9 @@ import pytest
 
 import nearly
 import nearly.progressive.run as progressive_run
-import nearly.rewrite.stream as stream_rewrite
+import nearly.rewrite.stream.cut_query as stream_rewrite
 from benchmarks.agreement import difference
-from nearly.engine.stream_task import Pace
+from nearly.engine.stream.task import Pace
 from nearly.progressive import evaluation
 from nearly.progressive.run import Request, Run
 from tests.fixtures.long import first_quick

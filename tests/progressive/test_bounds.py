@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.sampling.answers import Stored
 from benchmarks.sampling.populations import Population, cut
-from nearly.engine.units import GROUPS
+from nearly.engine.stream.units import GROUPS
 from nearly.progressive import evaluation
 from nearly.progressive.reading import Reading
 

@@ -14,18 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from nearly.engine.reading import NativeReader
-from nearly.engine.result_log import ResultLog
-from nearly.engine.stream_task import Pace
-from nearly.engine.units import Units, units_of
+from nearly.engine.native.reading import NativeReader
+from nearly.engine.stream.result_log import ResultLog
+from nearly.engine.stream.task import Pace
+from nearly.engine.stream.units import Units, units_of
 from nearly.plan.nodes import Scan
 from nearly.plan.schema import HashedLayout, TableSchema
 from nearly.progressive.reading import Reading
 from nearly.progressive.run import Request, Run, query_directory, resumed
-from nearly.rewrite.cut import Cut
-from nearly.rewrite.order_joins import order_joins
-from nearly.rewrite.stream import stream
-from nearly.rewrite.stream_layouts import arrangements
+from nearly.rewrite.logical.order_joins import order_joins
+from nearly.rewrite.stream.cut import Cut
+from nearly.rewrite.stream.cut_query import stream
+from nearly.rewrite.stream.layouts import arrangements
 
 OFTEN = 400
 """Counts from here on are scaled by N/n; keys that are seen in few units are scaled by what that tells."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from nearly.engine.durations import CELLS_PER_SECOND, Durations
-from nearly.engine.result_log import DRIVER, TASK, Batch, ResultLog
-from nearly.engine.stream_task import Measured, Pace, fixed_cost
+from nearly.engine.native.durations import CELLS_PER_SECOND, Durations
+from nearly.engine.stream.result_log import DRIVER, TASK, Batch, ResultLog
+from nearly.engine.stream.task import Measured, Pace, fixed_cost
 from nearly.plan.nodes import Field, Scan
 from nearly.plan.schema import TableSchema
 from nearly.plan.types import LONG

@@ -18,12 +18,12 @@ from benchmarks.engines import Engine, duckdb_alone, spark_sql
 from benchmarks.retailer.data import ensure_tables
 from benchmarks.retailer.queries import NAMES, NUMBERS, query
 from benchmarks.timeline import judged
-from nearly.engine import blocks
-from nearly.engine.stream_task import Pace
+from nearly.engine.storage import blocks
+from nearly.engine.stream.task import Pace
 from nearly.plan.nodes import Join
 from nearly.plan.properties import equated
 from nearly.progressive.run import Request, Run
-from nearly.rewrite.order_joins import order_joins
+from nearly.rewrite.logical.order_joins import order_joins
 
 SCALE = "0.02"
 QUICK = (1, 3, 6, 18, 21, 24, 27, 28, 36, 38, 40, 49, 51, 56, 67, 72, 76, 83, 91, 96)

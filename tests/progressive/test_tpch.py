@@ -12,7 +12,7 @@ import nearly
 from benchmarks.agreement import difference
 from benchmarks.tpch.data import ensure_tables
 from benchmarks.tpch.queries import NUMBERS, query
-from nearly.engine.stream_task import Pace
+from nearly.engine.stream.task import Pace
 from nearly.progressive.run import Request, Run
 from tests.answer_tpch import SCALE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearly.plan.expressions import Call, Column, Expression, Literal
 from nearly.plan.types import BOOLEAN, LONG
-from nearly.rewrite.factor_or import implied
+from nearly.rewrite.logical.factor_or import implied
 
 A, B = Column(LONG, "a"), Column(LONG, "b")
 LEFT = frozenset({"a"})

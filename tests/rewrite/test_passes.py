@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 import nearly
-from nearly.engine.kernel import finished
+from nearly.engine.results import finished
 from nearly.errors import Unsupported
-from nearly.plan.bind_query import bind
+from nearly.plan.binding.query import bind
+from nearly.plan.binding.scope import FreshNames
 from nearly.plan.explain import explain
 from nearly.plan.nodes import Plan, Query
 from nearly.plan.parse import parse_query
-from nearly.plan.scope import FreshNames
-from nearly.rewrite.decorrelate import decorrelate
-from nearly.rewrite.factor_or import factor_or
-from nearly.rewrite.prune import prune
-from nearly.rewrite.push_filter import push_filter
+from nearly.rewrite.logical.decorrelate import decorrelate
+from nearly.rewrite.logical.factor_or import factor_or
+from nearly.rewrite.logical.prune import prune
+from nearly.rewrite.logical.push_filter import push_filter
 from tests.fixtures import tables
 from tests.fixtures.agreement import difference
 from tests.fixtures.driver_only import driver_only

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from nearly.engine.kafka_source import send
+from nearly.engine.spark.kafka_source import send
 from nearly.synopsis.stream.follow import Topics
 from nearly.synopsis.stream.records import parsed
 from nearly.synopsis.synopsis import Synopsis

@@ -13,11 +13,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (PySpark's own name for them)
 
-from nearly.engine.layouts import Table
-from nearly.engine.partition import Partition, summarise
-from nearly.engine.reading import SparkReader
-from nearly.engine.sources import origin_of, read_origin
-from nearly.engine.spark_process import session_of_this_process
+from nearly.engine.spark.process import session_of_this_process
+from nearly.engine.spark.reading import SparkReader
+from nearly.engine.split_tree import Partition, summarise
+from nearly.engine.storage.layouts import Table
+from nearly.engine.writing.sources import origin_of, read_origin
 from nearly.errors import EngineError, SchemaError
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import from_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from nearly.engine.exact import Engine
+from nearly.engine.engine import Engine
 from nearly.plan.nodes import Plan, Scan
 from nearly.rewrite.passes import rewrite
 

@@ -14,11 +14,11 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.errors import PySparkException
 
-from nearly.engine.exact import Engine
-from nearly.engine.layouts import Table
-from nearly.engine.pieces import file_runs, row_range
-from nearly.engine.shares import block_share
-from nearly.engine.worker import Settings, native
+from nearly.engine.engine import Engine
+from nearly.engine.native.engine import Settings, native
+from nearly.engine.native.pieces import file_runs, row_range
+from nearly.engine.native.shares import block_share
+from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, NearlyError, SchemaError, Unsupported
 
 BATCH_ROWS = 131_072

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nearly.answer import Answer
-from nearly.engine.exact import Engine
+from nearly.engine.engine import Engine
 from nearly.engine.history import frame_of
 from nearly.errors import ConstraintError, SchemaError
 from nearly.missing.certain import extended
@@ -22,7 +22,7 @@ from nearly.missing.statements.bound_set import region_of
 from nearly.missing.statements.closure import Gap, gaps
 from nearly.missing.statements.row_space import RowSpace
 from nearly.missing.table_range import TableRange
-from nearly.plan.bind_query import bind
+from nearly.plan.binding.query import bind
 from nearly.plan.parse import parse_query
 
 Ask = Callable[[str], Iterator[Answer]]

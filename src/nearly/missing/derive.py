@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nearly.engine.history import frame_of, sample, schema_of, summarise_parts, time_zone
-from nearly.engine.partition import PART, ROWS, Node, Part, Partition, Split, merged
+from nearly.engine.split_tree import PART, ROWS, Node, Part, Partition, Split, merged
 from nearly.errors import SchemaError, unknown
 from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.statements.constraint import Constraint, ValueRange

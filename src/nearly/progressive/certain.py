@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nearly.engine.blocks import ColumnStatistics
-from nearly.engine.state import State
-from nearly.engine.units import Units
+from nearly.engine.storage.blocks import ColumnStatistics
+from nearly.engine.stream.unit_state import State
+from nearly.engine.stream.units import Units
 from nearly.errors import Unsupported
 from nearly.estimate.expression_range import Box, Known, Range
 from nearly.estimate.ranges import Part, Read, bounds, part_of
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of, conjunction, same, substitute
 from nearly.plan.nodes import Aggregate, Filter, Input, Join, Limit, Plan, Project, Scan, Sort
-from nearly.rewrite.cut import Cut
+from nearly.rewrite.stream.cut import Cut
 
 MOST_CELLS = 400
 """Larger answers go without."""

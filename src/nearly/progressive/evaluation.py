@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearly.answer import Answer
-from nearly.engine.state import State
-from nearly.engine.units import GROUPS
+from nearly.engine.stream.unit_state import State
+from nearly.engine.stream.units import GROUPS
 from nearly.errors import Unsupported
 from nearly.estimate.evidence import Evidence, groups_in
 from nearly.estimate.incidence import Incidence, fit
@@ -26,10 +26,10 @@ from nearly.progressive.certain import CertainBounds
 from nearly.progressive.own_intervals import OwnIntervals
 from nearly.progressive.reading import Reading
 from nearly.progressive.row_changes import Known, rows_of
-from nearly.rewrite.cut import Cut, Gathered
-from nearly.rewrite.few_rows import ANSWER_KEYS, FEW_ROWS, few_rows
-from nearly.rewrite.weigh import incidence, keyed_aggregates, replicate, weigh
-from nearly.rewrite.weighted import Growths, RowSet, Weighted
+from nearly.rewrite.stream.cut import Cut, Gathered
+from nearly.rewrite.stream.few_rows import ANSWER_KEYS, FEW_ROWS, few_rows
+from nearly.rewrite.weigh.weigh import incidence, keyed_aggregates, replicate, weigh
+from nearly.rewrite.weigh.weighted import Growths, RowSet, Weighted
 
 REPLICATED_ROWS = 2_000_000
 """Replicates are evaluated when the state has at most so many rows, counted once per replicate."""

@@ -19,9 +19,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from nearly.answer import Answer
-from nearly.engine.exact import Engine, Prepared
-from nearly.engine.layouts import Table
-from nearly.engine.python_functions import Columns, columns_of
+from nearly.engine.engine import Engine, Prepared
+from nearly.engine.native.python_functions import Columns, columns_of
+from nearly.engine.storage.layouts import Table
 from nearly.errors import SchemaError, unknown
 from nearly.plan import compose
 from nearly.plan.parse import to_text

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from nearly.engine.exact import Prepared
+from nearly.engine.engine import Prepared
 from nearly.errors import Unsupported
 from nearly.plan import properties
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Query
 from nearly.plan.schema import FindTable
 from nearly.progressive.run import Run
-from nearly.rewrite.weigh import weigh
+from nearly.rewrite.weigh.weigh import weigh
 
 
 @deep_recursion()

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearly.engine.state import State
+from nearly.engine.stream.unit_state import State
 from nearly.errors import Unsupported
 from nearly.estimate.distinct import distinct
 from nearly.estimate.evidence import Evidence, nothing
@@ -18,10 +18,10 @@ from nearly.estimate.quantiles import Values
 from nearly.plan.expressions import Expression
 from nearly.progressive.cells import Sides
 from nearly.progressive.reading import Reading
-from nearly.rewrite.cut import Cut
-from nearly.rewrite.distinct_counts import CountedKeys, distinct_counts, keys_by_unit, totals_by_unit
-from nearly.rewrite.quantile_columns import QuantileColumn, quantile_columns, values_by_unit
-from nearly.rewrite.weigh import keyed_aggregates
+from nearly.rewrite.stream.cut import Cut
+from nearly.rewrite.weigh.distinct_counts import CountedKeys, distinct_counts, keys_by_unit, totals_by_unit
+from nearly.rewrite.weigh.quantile_columns import QuantileColumn, quantile_columns, values_by_unit
+from nearly.rewrite.weigh.weigh import keyed_aggregates
 
 COUNTED_ROWS = 20
 """Answers of more rows have no intervals of distinct counts: each takes tens of milliseconds, and replicates would mislead."""

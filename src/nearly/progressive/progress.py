@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from nearly.engine.result_log import Batch
-from nearly.engine.state import State
-from nearly.engine.units import Units
+from nearly.engine.stream.result_log import Batch
+from nearly.engine.stream.unit_state import State
+from nearly.engine.stream.units import Units
 from nearly.progressive.ranges import VariationRanges
 from nearly.progressive.reading import Reading
 

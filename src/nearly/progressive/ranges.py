@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearly.engine.state import State
+from nearly.engine.stream.unit_state import State
 from nearly.errors import Unsupported
 from nearly.estimate.intervals import interval
 from nearly.plan.expressions import AggregateCall, Column
@@ -27,10 +27,10 @@ from nearly.plan.functions import call
 from nearly.plan.nodes import Aggregate, Filter, Input, Output, Plan, Project
 from nearly.plan.types import BOOLEAN, LONG, to_arrow
 from nearly.progressive.reading import Reading
-from nearly.rewrite.cut import Cut, Gathered, Waiting
-from nearly.rewrite.decide import decided_again
-from nearly.rewrite.split_aggregate import merged_parts
-from nearly.rewrite.weigh import replicate, weigh
+from nearly.rewrite.sites.split_aggregate import merged_parts
+from nearly.rewrite.stream.cut import Cut, Gathered, Waiting
+from nearly.rewrite.stream.decide import decided_again
+from nearly.rewrite.weigh.weigh import replicate, weigh
 
 SLACK = 2.0
 FAILURE = 0.05

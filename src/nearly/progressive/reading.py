@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearly.engine.units import GROUPS, Units
+from nearly.engine.stream.units import GROUPS, Units
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from nearly.estimate.incidence import Incidence
 from nearly.plan.nodes import Aggregate
 from nearly.progressive.cells import Rows
 from nearly.progressive.reading import Reading
-from nearly.rewrite.weighted import RowSet
+from nearly.rewrite.weigh.weighted import RowSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,16 @@ from typing import Any
 import pyarrow as pa
 
 from nearly.answer import Answer
-from nearly.engine.durations import PIECES, cells
-from nearly.engine.exact import Engine, Prepared
-from nearly.engine.kernel import finished
-from nearly.engine.native_kernel import NativeFailure
-from nearly.engine.query_logs import QueryLogs
-from nearly.engine.result_log import Batch, ResultLog
-from nearly.engine.state import State
-from nearly.engine.stream_job import StreamJob
-from nearly.engine.stream_task import ANSWER, Pace
-from nearly.engine.units import Units, units_of
+from nearly.engine.engine import Engine, Prepared
+from nearly.engine.jobs.native_kernel import NativeFailure
+from nearly.engine.native.durations import PIECES, cells
+from nearly.engine.results import finished
+from nearly.engine.stream.job import StreamJob
+from nearly.engine.stream.query_logs import QueryLogs
+from nearly.engine.stream.result_log import Batch, ResultLog
+from nearly.engine.stream.task import ANSWER, Pace
+from nearly.engine.stream.unit_state import State
+from nearly.engine.stream.units import Units, units_of
 from nearly.errors import EngineError, UnknownName, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Aggregate, Query, Scan
@@ -33,11 +33,11 @@ from nearly.progressive.evaluation import Evaluation
 from nearly.progressive.progress import Progress
 from nearly.progressive.ranges import SLACK, VariationRanges
 from nearly.progressive.reading import Reading
-from nearly.rewrite.census import KEYS, census
-from nearly.rewrite.cut import Cut
-from nearly.rewrite.order_joins import order_joins
-from nearly.rewrite.stream import stream
-from nearly.rewrite.weigh import weigh
+from nearly.rewrite.logical.order_joins import order_joins
+from nearly.rewrite.stream.census import KEYS, census
+from nearly.rewrite.stream.cut import Cut
+from nearly.rewrite.stream.cut_query import stream
+from nearly.rewrite.weigh.weigh import weigh
 
 logger = logging.getLogger(__name__)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nearly.plan.binding.scope import FreshNames
 from nearly.plan.nodes import Plan
-from nearly.plan.scope import FreshNames
-from nearly.rewrite.decorrelate import decorrelate
-from nearly.rewrite.factor_or import factor_or
-from nearly.rewrite.prune import prune
-from nearly.rewrite.push_filter import push_filter
+from nearly.rewrite.logical.decorrelate import decorrelate
+from nearly.rewrite.logical.factor_or import factor_or
+from nearly.rewrite.logical.prune import prune
+from nearly.rewrite.logical.push_filter import push_filter
 
 Pass = Callable[[Plan], Plan]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from nearly.engine.catalog import check_name
-from nearly.engine.cluster import GetSpark
-from nearly.engine.exact import Engine
-from nearly.engine.layouts import Table, resolve
+from nearly.engine.engine import Engine
 from nearly.engine.row_scan import scan_rows
+from nearly.engine.spark.cluster import GetSpark
+from nearly.engine.storage.catalog import check_name
+from nearly.engine.storage.layouts import Table, resolve
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.synopsis.build.definition import Budget, Definition, column_sets, partial_leaves
 from nearly.synopsis.build.drafting import Draft, Part, Shape, draft, finished

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from nearly.answer import Answer
-from nearly.engine.layouts import Table
+from nearly.engine.storage.layouts import Table
 from nearly.errors import NearlyError, UnknownName, Unsupported
 from nearly.plan import types
 from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal

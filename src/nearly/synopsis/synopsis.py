@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from nearly.algebra.moments import check_confidence
 from nearly.answer import Answer, UnseenRows
-from nearly.engine.catalog import check_name
-from nearly.engine.cluster import GetSpark
-from nearly.engine.stream_follow import Following
+from nearly.engine.spark.cluster import GetSpark
+from nearly.engine.spark.stream_follow import Following
+from nearly.engine.storage.catalog import check_name
 from nearly.errors import EngineError, NearlyError, SchemaError, Unsupported
 from nearly.plan.types import to_arrow
 from nearly.synopsis.build.definition import Definition

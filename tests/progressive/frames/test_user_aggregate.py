@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearly
-from nearly.engine.function_adapters import FunctionFailed, ScalarAdapter, TableAdapter, function_failure
+from nearly.engine.native.function_adapters import FunctionFailed, ScalarAdapter, TableAdapter, function_failure
 from nearly.progressive.user_aggregate import Finish, Steps
 
 TOTAL = nearly.Aggregate(

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from nearly.algebra.ordered_sets import OrderedSet
 from nearly.answer import Answer
-from nearly.engine.exact import Engine
+from nearly.engine.engine import Engine
 from nearly.errors import Unsupported
 from nearly.missing.certain import Bounds, bounds_at, number
 from nearly.missing.joins.edge_cover import SAFETY, edge_cover, product

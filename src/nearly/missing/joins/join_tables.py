@@ -10,7 +10,7 @@ from typing import Any
 
 from nearly.algebra.boxes import EVERYWHERE, NOWHERE, Region, box, hull, intersection
 from nearly.algebra.ordered_sets import OrderedSet
-from nearly.engine.exact import Engine
+from nearly.engine.engine import Engine
 from nearly.engine.plans import run_plan
 from nearly.errors import Unsupported
 from nearly.missing.certain import number

@@ -12,7 +12,7 @@ from nearly.missing.statements.constraint import Constraint, ValueRange
 from nearly.missing.statements.domains import Domain
 from nearly.missing.statements.predicates import Regions
 from nearly.missing.statements.row_space import RowSpace
-from nearly.plan.bind_query import bind
+from nearly.plan.binding.query import bind
 from nearly.plan.expressions import has_subquery
 from nearly.plan.nodes import Filter, Plan, Project, Scan
 from nearly.plan.parse import parse_query

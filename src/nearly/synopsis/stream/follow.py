@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from nearly.engine.kafka_source import kafka_stream, send
-from nearly.engine.stream_follow import Following, follow_stream
+from nearly.engine.spark.kafka_source import kafka_stream, send
+from nearly.engine.spark.stream_follow import Following, follow_stream
 from nearly.errors import SchemaError
 from nearly.synopsis.stream.questions import answered, encoded
 from nearly.synopsis.stream.records import parsed

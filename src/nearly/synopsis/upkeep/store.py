@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from nearly.engine.durable import write_durably, writing_in
-from nearly.engine.locks import exclusive, is_free
+from nearly.engine.storage.durable import write_durably, writing_in
+from nearly.engine.storage.locks import exclusive, is_free
 from nearly.errors import EngineError
 from nearly.synopsis.build.definition import Definition
 from nearly.synopsis.build.packing import from_bytes, pack_rows, pack_state, to_bytes, unpack_rows, unpack_state

@@ -1,0 +1,1 @@
+"""Plans as Spark jobs of native stages."""

@@ -1,0 +1,229 @@
+"""The native kernel: DuckDB inside Spark tasks.
+
+With one executor the whole plan is one fragment in one fat task that uses all its cores. With several, `rewrite.sites.distribute`
+says where rows move, and every piece between two moves is a stage: the same fragment on every site, over the site's share of the
+data. Either way it is one Spark job, and Spark does the moving.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from sqlglot import exp
+
+from nearly.engine.jobs.stage_task import StageTask
+from nearly.engine.jobs.stages import Stage, Tail, cut
+from nearly.engine.native.durations import Durations
+from nearly.engine.native.engine import Fragment, Native, Settings
+from nearly.engine.native.first_units import Samples
+from nearly.engine.native.function_adapters import function_failure
+from nearly.engine.native.group_counts import GroupCounts
+from nearly.engine.native.payload import ERROR, PAYLOAD_SCHEMA, SLOT, Output, decode
+from nearly.engine.native.python_functions import Functions
+from nearly.engine.native.reading import NativeReader
+from nearly.engine.native.shares import Shares
+from nearly.engine.native.splice import spliced_tables
+from nearly.engine.spark.cluster import Cluster
+from nearly.engine.storage.catalog import Catalog
+from nearly.errors import EngineError, Unsupported
+from nearly.plan.nodes import Exchange, Input, Plan, Scan
+from nearly.plan.render import NATIVE, render
+from nearly.plan.schema import FindTable
+from nearly.plan.types import is_simple
+from nearly.rewrite.logical.order_joins import order_joins
+from nearly.rewrite.logical.prune import prune
+from nearly.rewrite.sites.distribute import distribute
+
+logger = logging.getLogger(__name__)
+
+
+STATIC_ROWS = 100_000
+"""A table up to this size is loaded into a worker once and kept there."""
+
+
+Whole = tuple[str, tuple[tuple[str, str], ...]]
+"""A query's SQL, and names and SQL of the small tables it reads."""
+
+
+class NativeFailure(Exception):
+    """The native engine stopped with an error; whether it is the query's fault is for Spark to say."""
+
+
+def failure(text: str) -> Exception:
+    """What to raise for an error of the native engine: one of a user's function is final, any other is a question to Spark."""
+    return function_failure(text) or NativeFailure(text)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeKernel:
+    """Runs plans by DuckDB in Spark tasks."""
+
+    cluster: Cluster
+    catalog: Catalog
+    find_table: FindTable
+    reader: NativeReader
+    memory_mb: int
+    samples: Samples = field(default_factory=lambda: Samples(Native()))
+    functions: Functions = field(default_factory=Functions)
+    durations: Durations = field(default_factory=Durations)
+    _rendered: dict[tuple[Plan, tuple[str, ...]], Whole] = field(default_factory=dict)
+
+    @property
+    def local(self) -> Native:
+        """The driver's own engine."""
+        return self.samples.engine
+
+    def refusal(self, plan: Plan) -> str | None:
+        if not self.cluster.ansi:
+            return "spark.sql.ansi.enabled is false, and the native kernel computes by ANSI rules"
+        for node in plan.walk():
+            for column in node.columns:
+                if not is_simple(column.type):
+                    return f"column {column.name.rsplit('_', 1)[0]!r} has type {column.type}"
+        try:
+            self.whole(plan)
+        except Unsupported as reason:
+            return str(reason)
+        return None
+
+    def whole(self, plan: Plan) -> Whole:
+        """A plan as one query, and the small tables it reads. The last plan's is remembered: it is checked, then run."""
+        scans = [node for node in plan.walk() if isinstance(node, Scan)]
+        key = (plan, tuple(self.catalog.table(scan.table).version for scan in scans))
+        known = self._rendered.get(key)
+        if known is None:
+            known = self._rendering(plan, {})
+            self._rendered.clear()
+            self._rendered[key] = known
+        return known
+
+    def stages(self, plan: Plan) -> Tail:
+        """How the plan is cut for the executors there are."""
+        sites = self.cluster.sites.executors
+        if sites == 1:
+            return cut(Exchange(plan, "gather"), sites)
+        counts = GroupCounts(self.catalog, self.reader)
+        ordered = order_joins(plan, self.find_table)
+        return cut(prune(distribute(ordered, self.find_table, sites, counts)), sites)
+
+    def run(self, plan: Plan) -> pa.Table:
+        tail = self.stages(plan)
+        given = self._collect(tail.inputs)
+        if isinstance(tail.plan, Input):
+            return given[tail.plan.source]
+        sql, _ = self.whole(tail.plan)
+        logger.debug("tail: %s", sql)
+        self.local.configure(self.settings)
+        try:
+            return self.local.run(sql, (), given)
+        except duckdb.Error as trouble:
+            raise failure(f"{type(trouble).__name__}: {trouble}") from trouble
+
+    def _collect(self, stages: tuple[Stage, ...]) -> dict[str, pa.Table]:
+        """Run the stages in one Spark job and take what the last of them send."""
+        if not stages:
+            return {}
+        if self.alone:
+            return {stage.name: self._run_here(stage) for stage in stages}
+        try:
+            with self.cluster.job():
+                frame = reduce(lambda a, b: a.union(b), [self._frame(stage, 1) for stage in stages])
+                return received(frame.toArrow())
+        except PySparkException as trouble:
+            raise EngineError(f"the Spark job failed: {trouble}") from trouble
+
+    @property
+    def alone(self) -> bool:
+        """Whether the driver must do the work of the one executor, since Spark is not there yet."""
+        return not self.cluster.is_up and self.cluster.sites.executors == 1
+
+    def _run_here(self, stage: Stage) -> pa.Table:
+        try:
+            return self.local.run_fragment(self._fragment(stage, 1), 0, {})
+        except duckdb.Error as trouble:
+            raise failure(f"{type(trouble).__name__}: {trouble}") from trouble
+
+    def _frame(self, stage: Stage, consumers: int) -> Any:
+        """The Spark DataFrame whose rows are the stage's payloads."""
+        fragment = self._fragment(stage, stage.slots(consumers))
+        spark = self.cluster.spark
+        if not stage.inputs:
+            return spark.range(0, stage.width, 1, stage.width).mapInArrow(StageTask(fragment, False), PAYLOAD_SCHEMA)
+        given = reduce(lambda a, b: a.union(b), [self._frame(each, stage.width) for each in stage.inputs])
+        moved = given.repartitionById(stage.width, given["slot"])
+        return moved.mapInArrow(StageTask(fragment, True), PAYLOAD_SCHEMA)
+
+    def _fragment(self, stage: Stage, slots: int) -> Fragment:
+        spread = [node for node in dict.fromkeys(stage.plan.walk()) if isinstance(node, Scan) and node.share != "all"]
+        tables = [(scan, self.catalog.table(scan.table)) for scan in spread]
+        names = {scan: f"share_{place}" for place, scan in enumerate(spread)}
+        shares = Shares(self.reader, tables, stage.width)
+        views = tuple(tuple((names[scan], shares.view(scan, table, site)) for scan, table in tables) for site in range(stage.width))
+        sql, statics = self._rendering(stage.plan, names) if names else self.whole(stage.plan)
+        keys = tuple(key.name for key in stage.exchange.keys) if slots > 1 else ()
+        if keys:
+            sql = _with_slot(sql, keys, slots)
+        logger.debug("%s on %d site(s): %s", stage.name, stage.width, sql)
+        return Fragment(sql, statics, views, Output(stage.name, slots, keys), self.settings)
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(self.cluster.sites.cores, self.memory_mb, self.cluster.time_zone, self.functions.travelling)
+
+    def _rendering(self, plan: Plan, names: dict[Scan, str]) -> Whole:
+        """A fragment's SQL, and the small tables it reads; a table in `names` is read by that name."""
+        statics: dict[str, str] = {}
+
+        def source(leaf: Scan | Input) -> exp.Expr:
+            if isinstance(leaf, Input):
+                return exp.Table(this=exp.to_identifier(leaf.source, quoted=True))
+            if leaf in names:
+                return exp.Table(this=exp.to_identifier(names[leaf], quoted=True))
+            table = self.catalog.table(leaf.table)
+            if table.rows <= STATIC_ROWS:
+                body = self._reading(leaf).sql(dialect="duckdb")
+                name = f"static_{table.name}_{hashlib.sha256(f'{table.version} {body}'.encode()).hexdigest()[:12]}"
+                statics[name] = body
+                return exp.Table(this=exp.to_identifier(name, quoted=True))
+            return self.stored(leaf)
+
+        return render(plan, NATIVE, source), tuple(statics.items())
+
+    def stored(self, scan: Scan) -> exp.Expr:
+        """A whole table as something to select from."""
+        return exp.Subquery(this=self._reading(scan), alias=exp.TableAlias(this=exp.to_identifier("stored")))
+
+    def _reading(self, scan: Scan) -> exp.Expr:
+        table = self.catalog.table(scan.table)
+        return self.reader.query(table, table.base, [field.source for field in scan.fields], table.base.manifest.paths)
+
+
+def _with_slot(sql: str, keys: tuple[str, ...], slots: int) -> str:
+    """The query with one more column: the site each row goes to."""
+    hashed = exp.Anonymous(this="hash", expressions=[exp.column(key, quoted=True) for key in keys])
+    slot = exp.Cast(this=exp.Mod(this=hashed, expression=exp.Literal.number(slots)), to=exp.DataType.build("int"))
+    sent = exp.Table(this=exp.to_identifier("sent:rows", quoted=True))
+    text = exp.Select(expressions=[exp.Star(), exp.alias_(slot, SLOT, quoted=True)], from_=exp.From(this=sent)).sql("duckdb")
+    return spliced_tables(str(text), {"sent:rows": sql})
+
+
+def received(rows: pa.Table) -> dict[str, pa.Table]:
+    """The Arrow tables that tasks sent to the driver, those of one source as one."""
+    sources, payloads = rows["source"].to_pylist(), rows["payload"]
+    for source, payload in zip(sources, payloads, strict=True):
+        if source == ERROR:
+            raise failure(payload.as_py().decode())
+    names = dict.fromkeys(sources)
+    tables: dict[str, pa.Table] = {}
+    for name in names:
+        mine = rows.filter(pc.equal(rows["source"], name))["payload"]
+        tables[name] = pa.concat_tables(decode(payload.as_buffer()) for payload in mine)
+    return tables

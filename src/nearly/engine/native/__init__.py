@@ -1,0 +1,1 @@
+"""DuckDB in this process, which may be the driver or a Spark worker: how it reads a table, its functions, its memory."""

@@ -1,0 +1,189 @@
+"""The text of queries over parts of a table: some blocks, or a range of the column it is clustered by.
+
+A progressive query reads a table in a hundred pieces and must not spend its first second on rendering SQL, so the reader's query is
+rendered once, and files, rows and values are put in as text.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from sqlglot import exp
+
+from nearly.engine.native.reading import NativeReader, literal_path
+from nearly.engine.native.splice import spliced_constant
+from nearly.engine.storage.blocks import Block, Part
+from nearly.engine.storage.layouts import Layout, Table
+from nearly.errors import EngineError
+from nearly.plan.dialects import native
+from nearly.plan.expressions import Literal
+
+ROW_NUMBER = "file_row_number"
+_FILES = "@files@"
+_ALL = " UNION ALL "
+
+
+class Pieces:
+    """Queries over pieces of one layout, all with the same columns; a query for no column reads some one."""
+
+    def __init__(self, reader: NativeReader, table: Table, layout: Layout, columns: Sequence[str]) -> None:
+        self._table = table
+        self._layout = layout
+        self._columns = list(columns) or [table.columns[0].name]
+        self._reader = reader
+        self._literals: dict[Any, str] = {}
+
+    def of_blocks(self, blocks: Sequence[Block]) -> str:
+        """The rows of some blocks: one scan for the files that are whole, and one for each other file."""
+        by_file: dict[str, list[Part]] = {}
+        for run in file_runs(blocks):
+            by_file.setdefault(run.path, []).append(run)
+        files = [path for path, runs in by_file.items() if runs[0].whole]
+        queries = [self._files(self._whole, files)] if files else []
+        for path, runs in by_file.items():
+            if not runs[0].whole:
+                queries.append(f"{self._files(self._numbered, [path])} WHERE {_rows_of(runs)}")
+        return _ALL.join(queries) or self.nothing()
+
+    def of_range(self, low: Any, high: Any, holes: Sequence[tuple[Any, Any]] = ()) -> str:
+        """The rows whose clustering column is in [low, high) but in no hole, nulls at the open lower end.
+
+        It is one scan even where the ends share blocks with other ranges: DuckDB plans joins badly over unions of scans.
+        """
+        name = ranged_column(self._table)
+        blocks = self._candidates(name, low, high)
+        if not blocks:
+            return self.nothing()
+        files = list(dict.fromkeys(part.path for block in blocks for part in block.parts))
+        if not holes and all(_holds_only(block, name, low, high) for block in blocks) and _are_whole(blocks):
+            return self._files(self._whole, files)
+        shown, template = self._tested
+        return f"SELECT {shown} FROM ({self._files(template, files)}) AS tested WHERE {self._within(low, high, holes)}"
+
+    @cached_property
+    def _whole(self) -> str:
+        return self._template(self._columns, numbered=False)
+
+    @cached_property
+    def _numbered(self) -> str:
+        return self._template(self._columns, numbered=True)
+
+    @cached_property
+    def _tested(self) -> tuple[str, str]:
+        """For files that hold rows of other ranges: the columns to show, and a template with the clustering column."""
+        name = ranged_column(self._table)
+        columns = self._columns if name in self._columns else [*self._columns, name]
+        shown = ", ".join(exp.column(each, quoted=True).sql(dialect="duckdb") for each in self._columns)
+        return shown, self._template(columns, numbered=False)
+
+    def _within(self, low: Any, high: Any, holes: Sequence[tuple[Any, Any]]) -> str:
+        column = self._clustering_column
+        tests = [f"{column} >= {self._literal(low)}"] if low is not None else []
+        tests += [f"{column} < {self._literal(high)}"] if high is not None else []
+        tests += [f"({column} < {self._literal(first)} OR {column} >= {self._literal(end)})" for first, end in holes]
+        inside = " AND ".join(tests) or "TRUE"
+        return inside if low is not None else f"({inside} OR {column} IS NULL)"
+
+    @cached_property
+    def _clustering_column(self) -> str:
+        return str(exp.column(ranged_column(self._table), quoted=True).sql(dialect="duckdb"))
+
+    def _literal(self, value: Any) -> str:
+        if type(value) is int:
+            return str(value)
+        if value not in self._literals:
+            type_ = self._table.column(ranged_column(self._table)).type
+            self._literals[value] = str(native.expression(Literal(type_, value)).sql(dialect="duckdb"))
+        return self._literals[value]
+
+    @cached_property
+    def _ends(self) -> tuple[list[Any], list[Any]] | None:
+        """Least and greatest values of the blocks in order; None when one is unknown or there are nulls."""
+        name = ranged_column(self._table)
+        ends = [block.statistics_of(name) for block in self._layout.blocks]
+        known = [each for each in ends if each is not None and each.bounded and each.nulls == 0]
+        return ([each.low for each in known], [each.high for each in known]) if len(known) == len(ends) else None
+
+    def nothing(self) -> str:
+        """No row, with the same columns."""
+        return f"{self._files(self._whole, self._layout.manifest.paths[:1])} WHERE FALSE"
+
+    def _candidates(self, name: str, low: Any, high: Any) -> Sequence[Block]:
+        """The blocks that may hold a value of the range; they lie in the order of the column."""
+        blocks = self._layout.blocks
+        if self._ends is None:
+            return [block for block in blocks if _may_hold(block, name, low, high)]
+        lows, highs = self._ends
+        first = 0 if low is None else bisect_left(highs, low)
+        last = len(blocks) if high is None else bisect_left(lows, high)
+        return blocks[first:last]
+
+    def _template(self, columns: list[str], numbered: bool) -> str:
+        return str(self._reader.query(self._table, self._layout, columns, [_FILES], row_numbers=numbered).sql(dialect="duckdb"))
+
+    def _files(self, template: str, paths: Sequence[str]) -> str:
+        quoted = ", ".join("'" + literal_path(path).replace("'", "''") + "'" for path in paths)
+        return spliced_constant(template, _FILES, quoted)
+
+
+def ranged_column(table: Table) -> str:
+    """The column that a table is clustered by."""
+    if table.base.clustering is None:
+        raise EngineError(f"table {table.name!r} is not clustered, so it has no ranges to share")
+    return table.base.clustering.columns[0]
+
+
+def file_runs(blocks: Sequence[Block]) -> list[Part]:
+    """The blocks' parts, neighbours in a file joined."""
+    runs: list[Part] = []
+    for part in sorted((part for block in blocks for part in block.parts), key=lambda part: (part.path, part.first_row)):
+        last = runs[-1] if runs else None
+        if last is not None and last.path == part.path and last.first_row + last.rows == part.first_row:
+            joined = last.row_groups + part.row_groups
+            runs[-1] = Part(part.path, last.first_row_group, joined, last.first_row, last.rows + part.rows, part.file_rows)
+        else:
+            runs.append(part)
+    return runs
+
+
+def row_range(run: Part) -> exp.Expr:
+    """The condition that a row of a file belongs to a run; the query must number its rows."""
+    column = exp.column(ROW_NUMBER)
+    return exp.and_(
+        exp.GTE(this=column.copy(), expression=exp.Literal.number(run.first_row)),
+        exp.LT(this=column.copy(), expression=exp.Literal.number(run.first_row + run.rows)),
+    )
+
+
+def _may_hold(block: Block, name: str, low: Any, high: Any) -> bool:
+    """Whether a block can hold a value in [low, high); nulls belong to the first range."""
+    statistics = block.statistics_of(name)
+    if statistics is None or statistics.low is None or statistics.high is None:
+        return True
+    if low is None and (statistics.nulls is None or statistics.nulls > 0):
+        return True
+    return (low is None or statistics.high >= low) and (high is None or statistics.low < high)
+
+
+def _holds_only(block: Block, name: str, low: Any, high: Any) -> bool:
+    """Whether every value of a block is in [low, high)."""
+    statistics = block.statistics_of(name)
+    if statistics is None or statistics.low is None or statistics.high is None or statistics.nulls != 0:
+        return low is None and high is None
+    return (low is None or statistics.low >= low) and (high is None or statistics.high < high)
+
+
+def _are_whole(blocks: Sequence[Block]) -> bool:
+    return all(run.whole for run in file_runs(blocks))
+
+
+def _rows_of(runs: Sequence[Part]) -> str:
+    """The condition that a row of a file is in some runs, as a range but its holes: DuckDB skips row groups by ranges."""
+    tests = [f"{ROW_NUMBER} >= {runs[0].first_row} AND {ROW_NUMBER} < {runs[-1].first_row + runs[-1].rows}"]
+    for before, after in pairwise(runs):
+        tests.append(f"NOT ({ROW_NUMBER} >= {before.first_row + before.rows} AND {ROW_NUMBER} < {after.first_row})")
+    return " AND ".join(tests)

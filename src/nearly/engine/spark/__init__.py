@@ -1,0 +1,1 @@
+"""Spark itself: the session, its process and Java, Spark SQL as a kernel, streams."""

@@ -1,0 +1,74 @@
+"""How Spark reads a stored table: a view over exactly the files of the manifest, never a directory listing."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from nearly.engine.spark.cluster import GetSpark
+from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.listing import find_files
+
+
+class SparkReader:
+    """Registers a table's files as a temporary view of nearly's own Spark session; whoever needs several at once holds `lock`."""
+
+    def __init__(self, spark: GetSpark) -> None:
+        self._spark = spark
+        self._views: dict[str, str] = {}
+        self.lock = threading.RLock()
+
+    def view(self, table: Table, name: str | None = None) -> str:
+        """The name of a view over the table as it is now; `name` asks for a certain one."""
+        name = name or f"nearly_{table.name.lower()}"
+        with self.lock:
+            if self._views.get(name) != table.version:
+                read_table(self._spark(), table).createOrReplaceTempView(f"`{name}`")
+                self._views[name] = table.version
+        return name
+
+
+def read_table(spark: SparkSession, table: Table, paths: Iterable[str] | None = None) -> DataFrame:
+    """The rows of the base layout, or of some of its files, read by Spark with the table's columns and types.
+
+    Law: exactly these files are read, whatever characters their paths have.
+    """
+    wanted = list(table.base.manifest.paths if paths is None else paths)
+    names = [quoted(column.name) for column in table.columns]
+    schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
+    frames = [_read_below(spark, root, files, schema).select(*names) for root, files in _by_root(table, wanted).items()]
+    return reduce(lambda left, right: left.unionAll(right), frames)
+
+
+def _by_root(table: Table, wanted: Sequence[str]) -> dict[str, list[str]]:
+    """The files by the directory below which their paths tell values of partition columns; "" where paths tell nothing."""
+    if not any(block.partition for block in table.base.blocks[:1]):
+        return {"": list(wanted)}
+    chosen, found = set(wanted), dict[str, list[str]]()
+    for file in find_files(table.origin.locations):
+        if file.path in chosen:
+            found.setdefault(file.root if file.partition_directories else "", []).append(file.path)
+    return found
+
+
+def _read_below(spark: SparkSession, root: str, files: Sequence[str], schema: str) -> DataFrame:
+    """Files of one root; a given schema keeps the types of partition columns when only some partitions are read."""
+    reader = spark.read.schema(schema)
+    if root:
+        reader = reader.option("basePath", "file://" + root)
+    return reader.parquet(*map(spark_path, files))
+
+
+def spark_path(path: str | Path) -> str:
+    """A local path as Spark reads it literally, whatever its default file system is and however it looks like a pattern."""
+    return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", str(path))
+
+
+def quoted(name: str) -> str:
+    """A column name as Spark SQL reads it literally."""
+    return "`" + name.replace("`", "``") + "`"

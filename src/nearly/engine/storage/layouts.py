@@ -1,0 +1,143 @@
+"""Tables and their layouts: the same rows, stored in one or more arrangements of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from nearly.engine.storage.blocks import Block, BlockTarget, RowGroup, make_blocks
+from nearly.engine.storage.clustering import RANGE, Clustering, in_order
+from nearly.engine.storage.footers import TableColumn
+from nearly.engine.storage.manifest import Manifest, new_files, verify
+from nearly.errors import EngineError, SchemaError, unknown
+
+BASE = "base"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a table's rows came from: `parquet` files used in place, or a source that was copied.
+
+    Copied are the kinds `dataframe`, `table`, `csv`, `json` and `remote`.
+    """
+
+    kind: str
+    locations: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind} {', '.join(self.locations)}".strip()
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the base layout is the user's own files."""
+        return self.kind == "parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One arrangement of a table's rows in files.
+
+    `shuffled` claims that every block is a random sample of the table's rows; `clustering` says what shares a block.
+    """
+
+    name: str
+    path: str
+    manifest: Manifest
+    blocks: tuple[Block, ...]
+    clustering: Clustering | None = None
+    shuffled: bool = False
+
+    def __post_init__(self) -> None:
+        rows = sum(block.rows for block in self.blocks)
+        if rows != self.rows:
+            raise EngineError(f"layout {self.name!r}: the blocks hold {rows} rows, the files {self.rows}")
+
+    @property
+    def rows(self) -> int:
+        return self.manifest.rows
+
+    def verify(self, full: bool = False) -> None:
+        """Raise an `EngineError` when a file is not what it was."""
+        verify(self.manifest, full)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A registered table. Law: all layouts hold the same bag of rows, and `version` changes whenever that bag does."""
+
+    name: str
+    columns: tuple[TableColumn, ...]
+    key: tuple[str, ...]
+    layouts: tuple[Layout, ...]
+    version: str
+    origin: Origin
+
+    def __post_init__(self) -> None:
+        for layout in self.layouts:
+            if layout.rows != self.rows:
+                raise EngineError(
+                    f"table {self.name!r}: layout {layout.name!r} has {layout.rows} rows, layout {self.base.name!r} "
+                    f"has {self.rows}; run prepare again"
+                )
+
+    @property
+    def base(self) -> Layout:
+        """The layout as registered."""
+        return self.layouts[0]
+
+    @property
+    def rows(self) -> int:
+        return self.base.rows
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> TableColumn:
+        """The column of this name, in any case."""
+        for column in self.columns:
+            if column.name.lower() == name.lower():
+                return column
+        raise unknown("column", name, self.column_names)
+
+    def layout(self, name: str) -> Layout:
+        for layout in self.layouts:
+            if layout.name == name:
+                return layout
+        raise unknown("layout", name, [layout.name for layout in self.layouts])
+
+    def clustered_by(self, columns: Sequence[str]) -> Layout | None:
+        """A layout that keeps rows equal in these columns together: clustered on them, else on the first of them."""
+        wanted = tuple(self.column(name).name for name in columns)
+        fitting = [each for each in self.layouts if each.clustering and each.clustering.keeps_together(wanted)]
+        return max(fitting, key=lambda each: len(each.clustering.columns) if each.clustering else 0, default=None)
+
+    def new_files(self) -> tuple[str, ...]:
+        """Files that appeared in the table's own paths since it was registered; they are not read until a refresh."""
+        return new_files(self.base.manifest, self.origin.locations) if self.origin.in_place else ()
+
+    def with_layout(self, layout: Layout) -> Table:
+        """The table with one more layout, in place of one of the same name."""
+        others = tuple(each for each in self.layouts if each.name != layout.name)
+        return replace(self, layouts=(*others, layout))
+
+
+def arrange(row_groups: Sequence[RowGroup], clustering: Clustering | None, target: BlockTarget | None = None) -> tuple[Block, ...]:
+    """The blocks of a layout, in the order of the clustering column, so that only neighbours share a block."""
+    filled = [each for each in row_groups if each.rows]
+    if clustering is not None and clustering.kind == RANGE:
+        filled = in_order(filled, clustering.columns[0])
+    return make_blocks(filled, target)
+
+
+def resolve(columns: Sequence[TableColumn], names: Sequence[str], what: str) -> tuple[str, ...]:
+    """The columns' own spelling of names given in any case; each may occur once."""
+    known = {column.name.lower(): column.name for column in columns}
+    found = []
+    for name in names:
+        if name.lower() not in known:
+            raise unknown("column", name, known.values())
+        found.append(known[name.lower()])
+    if len(set(found)) != len(found):
+        raise SchemaError(f"{what} names a column twice: {', '.join(names)}")
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""New files: other layouts of a table, appended rows, copies of what Spark can read; complete before they count."""

@@ -1,0 +1,162 @@
+"""Tables that grow: `append` adds rows to what the library wrote, `refresh` follows the user's own sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from nearly.engine.spark.cluster import GetSpark
+from nearly.engine.spark.reading import quoted, read_table, spark_path
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.footers import TableColumn
+from nearly.engine.storage.layouts import BASE, Layout, Table
+from nearly.engine.storage.registration import describe_parquet, schema_difference, version_of
+from nearly.engine.writing.parquet_writer import Progress, Workbench, refuse_unwritable, share
+from nearly.engine.writing.preparation import SHUFFLED, arrangement_of, same, write_layout
+from nearly.engine.writing.sources import described, materialise, read_origin
+from nearly.engine.writing.staging import Arrangement, Staged, commit
+from nearly.errors import SchemaError, UnknownName, Unsupported
+from nearly.plan import types
+
+
+def append(catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, progress: Progress | None = None) -> Table:
+    """Add rows to every layout of a table whose files the library wrote, as one commit.
+
+    The rows are computed once, for the base layout; the other layouts take them from there, so all hold the same rows.
+    """
+    table = catalog.table(name)
+    if table.origin.in_place:
+        raise Unsupported(
+            f"table {name!r} is your own files ({table.origin}), which nearly does not change; add a file there and call refresh"
+        )
+    ordered = _fitting(table, rows)
+    for layout in table.layouts:
+        layout.verify()
+    with catalog.temporary(name) as temporary:
+        bench = Workbench(catalog, spark, temporary)
+        base = write_layout(bench, table, ordered, 0, Arrangement(BASE), None, table.base)
+        count = base.layout.rows - table.rows
+        others = _rewrite(bench, table, _staged_rows(spark, base), count, table.layouts[1:], progress)
+        staged = [base, *others]
+        changed = _grown(table, base.columns, [each.layout for each in staged])
+        commit(catalog, name, staged, lambda present: _unless_changed(table, present, changed))
+    if progress is not None:
+        progress(1.0)
+    return changed
+
+
+def refresh(catalog: Catalog, spark: GetSpark, name: str, progress: Progress | None = None) -> Table:
+    """Bring a table up to date with its source: new, changed and removed files, or the source read again; one commit.
+
+    Files used in place that have no other layout need no Spark.
+
+    New files are added to the clustered layouts; shuffled ones, and all when an old file changed, are written again.
+    """
+    table = catalog.table(name)
+    if table.origin.kind == "dataframe":
+        raise Unsupported(f"table {name!r} was made from a DataFrame, which is gone; use append, or register it again")
+    follow = _follow_files if table.origin.in_place else _copy_again
+    changed = follow(catalog, spark, table, progress)
+    if progress is not None:
+        progress(1.0)
+    return changed
+
+
+def _follow_files(catalog: Catalog, get_spark: GetSpark, table: Table, progress: Progress | None) -> Table:
+    fresh = _described_again(table)
+    if fresh.version == table.version:
+        return table
+    if difference := schema_difference(table.columns, fresh.columns):
+        raise SchemaError(f"the files of table {table.name!r} changed their schema: {difference}; register them again")
+    kept = set(table.base.manifest.files) & set(fresh.base.manifest.files)
+    added = [file for file in fresh.base.manifest.files if file not in kept]
+    only_added = len(kept) == len(table.base.manifest.files)
+    again = [layout for layout in table.layouts[1:] if not only_added or layout.name == SHUFFLED]
+    grown = [layout for layout in table.layouts[1:] if layout not in again]
+    for layout in grown:
+        layout.verify()
+    if not again and not grown:
+        return catalog.commit(table.name, lambda present: _unless_changed(table, present, fresh))
+    spark = get_spark()
+    with catalog.temporary(table.name) as temporary:
+        bench = Workbench(catalog, spark, temporary)
+        staged = _rewrite(bench, fresh, read_table(spark, fresh), fresh.rows, again, progress, afresh=True)
+        if grown:
+            rows = read_table(spark, fresh, [file.path for file in added])
+            staged += _rewrite(bench, fresh, rows, sum(file.rows for file in added), grown, progress)
+        changed = replace(fresh, layouts=(fresh.base, *(each.layout for each in staged)))
+        return commit(catalog, table.name, staged, lambda present: _unless_changed(table, present, changed))
+
+
+def _copy_again(catalog: Catalog, get_spark: GetSpark, table: Table, progress: Progress | None) -> Table:
+    spark = get_spark()
+    rows = read_origin(spark, table.origin)
+    refuse_unwritable(rows, f"the source of table {table.name!r}")
+    with catalog.temporary(table.name) as temporary:
+        bench = Workbench(catalog, spark, temporary)
+        base = materialise(bench, table.name, rows, table.origin, None)
+        fresh = described(table.name, base, table.key, table.origin)
+        copied = _staged_rows(spark, base)
+        others = _rewrite(bench, fresh, copied, fresh.rows, table.layouts[1:], progress, afresh=True)
+        changed = replace(fresh, layouts=(fresh.base, *(each.layout for each in others)))
+        return commit(catalog, table.name, [base, *others], lambda present: _unless_changed(table, present, changed))
+
+
+def _rewrite(
+    bench: Workbench,
+    table: Table,
+    rows: DataFrame,
+    count: int,
+    layouts: Sequence[Layout],
+    progress: Progress | None,
+    afresh: bool = False,
+) -> list[Staged]:
+    """Write rows in the arrangement of each layout, added to it unless `afresh`."""
+    staged = []
+    for number, layout in enumerate(layouts):
+        step = share(progress, number, len(layouts))
+        added_to = None if afresh else layout
+        staged.append(write_layout(bench, table, rows, count, arrangement_of(layout), step, added_to))
+    return staged
+
+
+def _staged_rows(spark: SparkSession, staged: Staged) -> DataFrame:
+    """The rows that were just written: reading them back is the only way to have them once."""
+    names = [quoted(column.name) for column in staged.columns]
+    return spark.read.parquet(spark_path(staged.source)).select(*names)
+
+
+def _unless_changed(known: Table, present: Table | None, changed: Table) -> Table:
+    same(known, present)
+    return changed
+
+
+def _grown(table: Table, columns: tuple[TableColumn, ...], layouts: Sequence[Layout]) -> Table:
+    version = version_of(columns, layouts[0])
+    return replace(table, columns=columns, layouts=tuple(layouts), version=version)
+
+
+def _fitting(table: Table, rows: DataFrame) -> DataFrame:
+    """The rows with their columns in the table's order; names and types must be the table's."""
+    refuse_unwritable(rows, f"what is appended to table {table.name!r}")
+    given = {name.lower(): types.from_name(kind) for name, kind in rows.dtypes}
+    wanted = {column.name.lower(): column.type for column in table.columns}
+    for name in wanted.keys() | given.keys():
+        if given.get(name) != wanted.get(name):
+            raise SchemaError(
+                f"cannot append to table {table.name!r}: column {name!r} is {wanted.get(name, 'absent')} in the table "
+                f"and {given.get(name, 'absent')} in the new rows; cast or select the new rows to fit"
+            )
+    return rows.selectExpr(*(quoted(column.name) for column in table.columns))
+
+
+def _described_again(table: Table) -> Table:
+    """The table as its files are now; a declared clustering stays when it still holds."""
+    clustering, hashed = table.base.clustering, table.base.manifest.hashed
+    if clustering is not None:
+        with suppress(SchemaError, UnknownName):
+            return describe_parquet(table.name, table.origin.locations, table.key, clustering.columns, hashed=hashed)
+    return describe_parquet(table.name, table.origin.locations, table.key, hashed=hashed)

@@ -1,0 +1,141 @@
+"""Registering anything Spark can read: what is not local Parquet is copied into the catalog once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from nearly.engine.spark.cluster import GetSpark
+from nearly.engine.spark.reading import spark_path
+from nearly.engine.storage.catalog import Catalog, check_name
+from nearly.engine.storage.layouts import BASE, Origin, Table, resolve
+from nearly.engine.storage.listing import find_files, glob, local_path
+from nearly.engine.storage.registration import register_parquet, version_of
+from nearly.engine.writing.parquet_writer import Destination, Progress, Workbench, refuse_unwritable, write_plain
+from nearly.engine.writing.staging import Arrangement, Staged, commit, new_directory, stage
+from nearly.errors import EngineError, SchemaError, UnknownName, Unsupported
+
+AnySource: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | DataFrame
+_FORMATS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+_COMPRESSIONS = (".gz", ".bz2")
+
+
+def register_source(
+    catalog: Catalog,
+    spark: GetSpark,
+    name: str,
+    source: AnySource,
+    key: Sequence[str] = (),
+    clustered_by: Sequence[str] | None = None,
+    progress: Progress | None = None,
+    hashed: bool = False,
+) -> Table:
+    """Register a DataFrame, a table of Spark's catalog, or a path to Parquet, CSV (with a header) or JSON files.
+
+    Local Parquet files are used in place, without Spark, and `hashed` if so asked; all else is written to the catalog by it, and
+    hashed always. An existing path wins over a table of that name.
+    """
+    check_name(name)
+    origin = _origin(spark, source)
+    if origin.in_place:
+        return register_parquet(catalog, name, origin.locations, key, clustered_by, hashed=hashed)
+    if clustered_by:
+        raise SchemaError("clustered_by is about files used in place; this source is copied, use prepare(by=...)")
+    session = spark()
+    rows = source if isinstance(source, DataFrame) else read_origin(session, origin)
+    refuse_unwritable(rows, f"the source of table {name!r}")
+    with catalog.temporary(name) as temporary:
+        staged = materialise(Workbench(catalog, session, temporary), name, rows, origin, progress)
+        table = commit(catalog, name, [staged], lambda _: described(name, staged, key, origin))
+    if progress is not None:
+        progress(1.0)
+    return table
+
+
+def materialise(bench: Workbench, name: str, rows: DataFrame, origin: Origin, progress: Progress | None) -> Staged:
+    """Write the rows as a base layout, not yet committed."""
+    destination = new_directory(bench.catalog, name, BASE)
+    to = Destination(bench.directory / destination.name, expected_bytes=_size_of(origin))
+    write_plain(bench.spark, rows, to, progress)
+    return stage(to.directory, destination, Arrangement(BASE))
+
+
+def described(name: str, staged: Staged, key: Sequence[str], origin: Origin) -> Table:
+    """The table whose base layout is the staged one."""
+    columns, layout = staged.columns, staged.layout
+    return Table(name, columns, resolve(columns, key, "key"), (layout,), version_of(columns, layout), origin)
+
+
+def _origin(spark: GetSpark, source: AnySource) -> Origin:
+    if isinstance(source, DataFrame):
+        return Origin("dataframe")
+    if isinstance(source, str | os.PathLike):
+        return origin_of(spark, source)
+    if isinstance(source, list | tuple) and source and all(isinstance(each, str | os.PathLike) for each in source):
+        return _origin_of_several([os.fspath(each) for each in source])
+    raise SchemaError(f"a table is made of a path, several paths, a DataFrame or the name of a table, not of {source!r:.100}")
+
+
+def _origin_of_several(texts: Sequence[str]) -> Origin:
+    paths = [local_path(text) for text in texts]
+    if None in paths or any(_format_of(file.path) for file in find_files(texts)):
+        raise Unsupported("several paths can be registered at once only where all are local Parquet files")
+    return Origin("parquet", tuple(path for path in paths if path is not None))
+
+
+def origin_of(spark: GetSpark, source: str | os.PathLike[str]) -> Origin:
+    """What a text names: files by their ending, else a table that Spark knows."""
+    text = os.fspath(source)
+    path = local_path(text)
+    if path is None:
+        return Origin("remote", (text,))
+    if Path(path).exists() or any(glob(path)):
+        return Origin(_format_of(find_files([path])[0].path) or "parquet", (path,))
+    try:
+        if spark().catalog.tableExists(text):
+            return Origin("table", (text,))
+    except PySparkException as error:
+        raise UnknownName(f"{text!r} is neither a path that exists nor the name of a table") from error
+    raise UnknownName(f"{text!r} is neither a path that exists nor a table that Spark knows; check the spelling")
+
+
+def read_origin(spark: SparkSession, origin: Origin) -> DataFrame:
+    """The rows of an origin as Spark reads them now."""
+    try:
+        (location,) = origin.locations
+        if origin.kind == "table":
+            return spark.table(location)
+        if origin.kind == "remote":
+            return _read_format(spark, _format_of(urlsplit(location).path) or "parquet", [location], location)
+        literal = spark_path(location) if Path(location).exists() else "file://" + location
+        return _read_format(spark, origin.kind, [literal], location)
+    except PySparkException as error:
+        raise EngineError(f"Spark cannot read {origin}: {str(error).strip().splitlines()[0]}") from error
+
+
+def _read_format(spark: SparkSession, kind: str, paths: list[str], location: str) -> DataFrame:
+    if kind == "csv":
+        separator = "\t" if ".tsv" in Path(location).suffixes else ","
+        return spark.read.csv(paths, header=True, inferSchema=True, sep=separator)
+    return spark.read.json(paths) if kind == "json" else spark.read.parquet(*paths)
+
+
+def _format_of(path: str) -> str | None:
+    """The format that the ending of a file name tells, compressed or not; None when it tells none."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSIONS:
+        suffixes.pop()
+    return _FORMATS.get(suffixes[-1]) if suffixes else None
+
+
+def _size_of(origin: Origin) -> int:
+    """The bytes of local files, which the progress of copying them is measured by; 0 when unknown."""
+    if origin.kind not in ("csv", "json"):
+        return 0
+    return sum(Path(file.path).stat().st_size for file in find_files(origin.locations)) // 4 + 1

@@ -1,0 +1,109 @@
+"""Layouts between writing and commit.
+
+A layout is written below a temporary directory, described from its footers under the paths it will have, and moved
+there in the same step that commits the table. A process that dies before that leaves only the temporary directory.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nearly.engine.storage.blocks import RowGroup
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.clustering import Clustering, detect
+from nearly.engine.storage.footers import Footer, TableColumn, read_footers
+from nearly.engine.storage.layouts import Layout, Table, arrange
+from nearly.engine.storage.listing import natural_order
+from nearly.engine.storage.manifest import Manifest, manifest_of
+from nearly.engine.storage.registration import common_columns
+
+_BUCKET = re.compile(r"/nearly_bucket_*=([0-9]+)/")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """What a written layout is to be: as the rows come, shuffled, or in hash buckets."""
+
+    name: str
+    hashed: Clustering | None = None
+    shuffled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A written layout: where its new files are, where they will be, and the layout and its columns as they will be."""
+
+    source: Path
+    destination: Path
+    layout: Layout
+    columns: tuple[TableColumn, ...]
+
+
+def new_directory(catalog: Catalog, table: str, layout: str) -> Path:
+    """A fresh place for files of a layout."""
+    plain = re.sub(r"[^a-z0-9_]+", "", layout.lower())[:40]
+    return catalog.directory(table) / f"{plain}-{uuid.uuid4().hex[:12]}"
+
+
+def stage(source: Path, destination: Path, arrangement: Arrangement, added_to: Layout | None = None) -> Staged:
+    """Describe the files in `source`, after those of the layout they are added to.
+
+    Rows added to a shuffled layout are not mixed with the old ones, so the result does not count as shuffled.
+    """
+    written = read_footers(sorted((str(path) for path in source.rglob("*.parquet")), key=natural_order))
+    manifest = _moved_manifest(manifest_of(written, contents=True), source, destination)
+    footers = [_moved_footer(footer, source, destination) for footer in written]
+    if added_to is not None:
+        footers = [*read_footers(added_to.manifest.paths), *footers]
+        manifest = Manifest((*added_to.manifest.files, *manifest.files))
+    columns = common_columns(footers) if footers else ()
+    row_groups = [row_group for footer in footers for row_group in footer.row_groups]
+    clustering = arrangement.hashed
+    if clustering is not None:
+        row_groups = _in_buckets(row_groups)
+    elif not arrangement.shuffled:
+        clustering = detect(row_groups, columns)
+    shuffled = arrangement.shuffled and added_to is None
+    blocks = arrange(row_groups, clustering)
+    layout = Layout(arrangement.name, str(destination), manifest, blocks, clustering, shuffled)
+    return Staged(source, destination, layout, columns)
+
+
+def commit(catalog: Catalog, name: str, staged: Sequence[Staged], change: Callable[[Table | None], Table]) -> Table:
+    """Move all staged files to their places and commit the table that refers to them, one step to other processes."""
+
+    def moved(present: Table | None) -> Table:
+        table = change(present)
+        for each in staged:
+            each.source.rename(each.destination)
+        return table
+
+    return catalog.commit(name, moved)
+
+
+def _moved(path: str, source: Path, destination: Path) -> str:
+    return str(destination / Path(path).relative_to(source))
+
+
+def _moved_manifest(manifest: Manifest, source: Path, destination: Path) -> Manifest:
+    return Manifest(tuple(replace(file, path=_moved(file.path, source, destination)) for file in manifest.files))
+
+
+def _moved_footer(footer: Footer, source: Path, destination: Path) -> Footer:
+    path = _moved(footer.path, source, destination)
+    return replace(footer, path=path, row_groups=tuple(replace(each, path=path) for each in footer.row_groups))
+
+
+def _in_buckets(row_groups: Sequence[RowGroup]) -> list[RowGroup]:
+    """The row groups by bucket, which the directory of a file names."""
+    marked = [replace(each, bucket=_bucket(each.path)) for each in row_groups]
+    return sorted(marked, key=lambda each: each.bucket if each.bucket is not None else -1)
+
+
+def _bucket(path: str) -> int | None:
+    found = _BUCKET.search(path)
+    return int(found[1]) if found else None

@@ -1,0 +1,1 @@
+"""Passes that every query goes through: what is asked stays the same and costs less."""

@@ -1,0 +1,1 @@
+"""Where rows move between sites, and aggregates in two steps."""

@@ -1,0 +1,1 @@
+"""The cut of a progressive query: what is computed per unit, and what above."""

@@ -1,0 +1,1 @@
+"""The tail of a progressive query over weighted rows: estimates, replicates, evidence."""

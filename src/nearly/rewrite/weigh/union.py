@@ -1,0 +1,113 @@
+"""UNION ALL of weighted rows: all rows of both sides, each with what it stands for and what contributed to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nearly.errors import Unsupported
+from nearly.plan.binding.scope import FreshNames
+from nearly.plan.expressions import Column, Expression, Literal
+from nearly.plan.functions.casting import coerce
+from nearly.plan.nodes import Output, Plan, Project, SetOperation
+from nearly.plan.types import DOUBLE, INT, LONG
+from nearly.rewrite.weigh.weighted import Weighted
+
+EVERYWHERE = 64
+"""Rows that hang on no unit count as seen in more groups than there are."""
+EVERY_GROUP = Literal(LONG, -1)
+"""The mask of such rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uniting:
+    """A union, and its sides as they are weighted."""
+
+    fresh: FreshNames
+    plan: SetOperation
+    left: Weighted
+    right: Weighted
+
+    @property
+    def sides(self) -> tuple[tuple[Weighted, Plan], ...]:
+        return (self.left, self.plan.left), (self.right, self.plan.right)
+
+    def rows(self) -> Weighted:
+        """Rows of units, with their replicate, weight and unit."""
+        left, right, plan = self.left, self.right, self.plan
+        kinds = [(left.replicate, right.replicate), (left.weight, right.weight), (left.unit, right.unit), (left.seen, right.seen)]
+        if (
+            left.evolving & plan.left.names
+            or right.evolving & plan.right.names
+            or any((a is None) != (b is None) for a, b in kinds)
+        ):
+            raise Unsupported("a union of estimates with rows")
+        pairs = [(a, b) for a, b in kinds if isinstance(a, Column) and isinstance(b, Column)]
+        masks = max(len(left.present), len(right.present))
+        made = [Column(a.type, self.fresh("carried")) for a, _ in pairs] + [
+            Column(LONG, self.fresh("groups")) for _ in range(masks)
+        ]
+        sides = []
+        for at, (side, old) in enumerate(self.sides):
+            present: list[Expression] = [Column(LONG, name) for name in sorted(side.present)]
+            row = [*(pair[at] for pair in pairs), *present, *[EVERY_GROUP] * (masks - len(present))]
+            columns = tuple(Output(column.name, column) for column in old.columns)
+            sides.append(Project(side.plan, (*columns, *self._named(row))))
+        united = SetOperation(sides[0], sides[1], "union", True, (*plan.given, *made))
+        renamed = {a.name: new for (a, _), new in zip(pairs, made, strict=False)}
+
+        def after(column: Expression | None) -> Any:
+            return renamed.get(column.name, column) if isinstance(column, Column) else column
+
+        return Weighted(
+            united, after(left.replicate), after(left.weight), after(left.unit), after(left.seen),
+            present=frozenset(column.name for column in made[len(pairs) :]), rows=left.rows.and_of(right.rows),
+        )  # fmt: skip
+
+    def estimates(self) -> Weighted:
+        """Rows of estimates; both sides are in replicates, or neither is."""
+        left, right, places = self.left, self.right, range(len(self.plan.given))
+        evolving, doubles, extremes = (
+            self._either(a, b)
+            for a, b in ((left.evolving, right.evolving), (left.doubles, right.doubles), (left.extremes, right.extremes))
+        )
+        given = tuple(replace(each, type=DOUBLE) if place in doubles else each for place, each in enumerate(self.plan.given))
+        widths = [max(len(self._masks(side, old, place)) for side, old in self.sides) for place in places]
+        masks = [[Column(LONG, self.fresh("groups")) for _ in range(width)] for width in widths]
+        extra = [Column(DOUBLE, self.fresh("weight")), Column(LONG, self.fresh("seen"))]
+        extra += [] if left.replicate is None else [Column(INT, self.fresh("replicate"))]
+        sides = [Project(side.plan, tuple(self._named(self._estimate(side, old, doubles, widths)))) for side, old in self.sides]
+        united = SetOperation(sides[0], sides[1], "union", True, (*given, *(each for part in masks for each in part), *extra))
+
+        def names(at: frozenset[int]) -> frozenset[str]:
+            return frozenset(given[place].name for place in at)
+
+        return Weighted(
+            united, extra[2] if len(extra) > 2 else None, extra[0] if left.weight or right.weight else None, None, extra[1],
+            names(evolving), names(doubles), names(extremes),
+            {given[place].name: frozenset(each.name for each in masks[place]) for place in evolving},
+            rows=left.rows.and_of(right.rows),
+        )  # fmt: skip
+
+    def _estimate(self, side: Weighted, old: Plan, doubles: frozenset[int], widths: list[int]) -> list[Expression]:
+        """A row of one side: its columns, the masks of each, and what it stands for."""
+        types = {column.name: column for column in side.plan.columns}
+        row: list[Expression] = [
+            coerce(types[column.name], DOUBLE) if place in doubles else column for place, column in enumerate(old.columns)
+        ]
+        for place, width in enumerate(widths):
+            names = self._masks(side, old, place)
+            row += [*(Column(LONG, name) for name in names), *[EVERY_GROUP] * (width - len(names))]
+        row += [side.weight or Literal(DOUBLE, 1.0), side.seen or Literal(LONG, EVERYWHERE)]
+        return row if side.replicate is None else [*row, side.replicate]
+
+    def _either(self, left: frozenset[str], right: frozenset[str]) -> frozenset[int]:
+        """The places of columns that are among these on one side."""
+        pairs = zip(self.plan.left.columns, self.plan.right.columns, strict=True)
+        return frozenset(place for place, (a, b) in enumerate(pairs) if a.name in left or b.name in right)
+
+    def _masks(self, side: Weighted, plan: Plan, place: int) -> list[str]:
+        return sorted(side.evidence.get(plan.columns[place].name, ()))
+
+    def _named(self, row: list[Expression]) -> tuple[Output, ...]:
+        return tuple(Output(self.fresh("side"), each) for each in row)
