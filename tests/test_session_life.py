@@ -28,7 +28,7 @@ from nearly.engine.stream import query_logs
 from nearly.engine.stream.job import StreamJob
 from nearly.engine.stream.result_log import DRIVER, ResultLog
 from nearly.engine.stream.task import Pace
-from nearly.engine.stream.unit_state import State
+from nearly.engine.stream.unit_state import UnitState
 from nearly.errors import EngineError
 from nearly.progressive.run import Request, Run
 from nearly.progressive.user_aggregate import opened, signed
@@ -203,7 +203,7 @@ def leave_the_rest_to_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PLACES = [
     (ResultLog, "describe"), (ResultLog, "allow"), (ResultLog, "claim"), (ResultLog, "write"), (ResultLog, "say_ready"),
-    (StreamJob, "__init__"), (StreamJob, "go_on"), (State, "open"), (Native, "run"), (ResultLog, "end"),
+    (StreamJob, "__init__"), (StreamJob, "go_on"), (UnitState, "open"), (Native, "run"), (ResultLog, "end"),
 ]  # fmt: skip
 
 

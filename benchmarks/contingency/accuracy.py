@@ -19,9 +19,9 @@ from nearly.missing.certain import Bounds
 from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.derive import constraints_from
 from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
-from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.cells import TimeLimit
 from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.measures import MissingMeasure
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.statements.bound_set import BoundConstraint, BoundSet, connected
 from nearly.missing.statements.predicates import Regions
@@ -58,13 +58,13 @@ class Asker:
         self.bound = bound
         self.problem = Problem(bound)
         self.regions = Regions(bound.rows, {name: name for name in bound.rows.domains})
-        self.measure = Measure(self.regions, Column(bound.rows.domains[measure].type, measure))
+        self.measure = MissingMeasure(self.regions, Column(bound.rows.domains[measure].type, measure))
 
     def __call__(self, function: str, query: RandomQuery) -> AggregateRange:
-        measure = Measure(self.regions, None) if function == "count" else self.measure
+        measure = MissingMeasure(self.regions, None) if function == "count" else self.measure
         question = Question(region(query, self.bound.rows), measure)
         certain = NO_VALUE if function in ("min", "max") else NOTHING
-        return Ranger(self.problem, Deadline(30))(function, question, certain)
+        return Ranger(self.problem, TimeLimit(30))(function, question, certain)
 
     def ends(self, function: str, query: RandomQuery) -> tuple[float, float]:
         """Both ends as numbers, infinite without limit."""

@@ -11,9 +11,9 @@ from nearly.algebra.boxes import EVERYWHERE
 from nearly.missing.certain import Bounds
 from nearly.missing.joins.edge_cover import Relation, edge_cover, product
 from nearly.missing.programmes.aggregate_range import Certain, Ranger
-from nearly.missing.programmes.cells import Deadline, decompose
+from nearly.missing.programmes.cells import TimeLimit, decompose
 from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.measures import MissingMeasure
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.statements.bound_set import bind_constraints, region_of
 from nearly.missing.statements.constraint import Constraint
@@ -58,10 +58,10 @@ def overlapping(count: int, seed: int) -> dict[str, Any]:
 
 def sum_range(problem: Problem, where: str) -> tuple[float, bool]:
     """Seconds that a SUM range takes (parsing of the query not counted), and whether it is tight."""
-    measure = Measure(Regions(SPACE, {name: name for name in SPACE.domains}), Column(SPACE.domains["x"].type, "x"))
+    measure = MissingMeasure(Regions(SPACE, {name: name for name in SPACE.domains}), Column(SPACE.domains["x"].type, "x"))
     question = Question(region_of(where, SPACE), measure)
     start = time.perf_counter()
-    found = Ranger(problem, Deadline(10))("sum", question, Certain(Bounds(0, 0)))
+    found = Ranger(problem, TimeLimit(10))("sum", question, Certain(Bounds(0, 0)))
     return time.perf_counter() - start, found.is_tight
 
 

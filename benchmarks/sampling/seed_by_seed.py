@@ -12,7 +12,7 @@ from benchmarks.sampling.trials import CONFIDENCE, Trial
 from nearly.engine.stream.units import GROUPS
 from nearly.estimate.distinct import distinct
 from nearly.estimate.evidence import Evidence
-from nearly.estimate.quantiles import Values
+from nearly.estimate.quantiles import OrderedValues
 from nearly.rewrite.stream.cut_query import THINNED_ROWS
 from nearly.rewrite.stream.thin import GOLDEN
 
@@ -38,7 +38,7 @@ class Median:
         truth = float(np.nanmedian(self.population.y))
         results = []
         for positions, group_rows in zip(self.positions, rows, strict=True):
-            values = Values(*self._thinned(positions, read.units))
+            values = OrderedValues(*self._thinned(positions, read.units))
             share = float(group_rows.sum() / self.population.rows)
             behind = [Evidence(share, read.units, group_rows, CONFIDENCE, each) for each in (None, look)]
             first, second = (values.interval(0.5, each) for each in behind)

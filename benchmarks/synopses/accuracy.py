@@ -9,12 +9,12 @@ import numpy as np
 
 from benchmarks.report import Record
 from benchmarks.synopses.data import DataSet
-from nearly.synopsis.build.drafting import Part, Shape, draft, finished
+from nearly.synopsis.build.drafting import LeafCounts, Shape, draft, finished
 from nearly.synopsis.query.answering import answer
 from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.frontier import Range
+from nearly.synopsis.structure.frontier import Condition
 from nearly.synopsis.structure.rows import Floats, Rows
-from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.state import TreeState
 
 LEAVES = 64
 RATE = 0.005
@@ -24,12 +24,12 @@ DRAWS = 4
 """Independent samples over which coverage is averaged: the queries of one draw share its few leaves."""
 
 
-def build(rows: Rows, shape: Shape, seed: int = 0) -> State:
+def build(rows: Rows, shape: Shape, seed: int = 0) -> TreeState:
     """A synopsis in memory, by the same two passes that Spark tasks make."""
     rng = np.random.default_rng(seed)
     sample = rows.take(np.unique(rng.integers(0, len(rows), shape.optimisation_rows)))
     plan = draft(shape, sample, len(rows))
-    part = Part.nothing(plan)
+    part = LeafCounts.nothing(plan)
     for start in range(0, len(rows), 1 << 17):
         part.add(plan, rows.take(np.arange(start, min(len(rows), start + (1 << 17)))))
     return finished(plan, part)
@@ -64,7 +64,7 @@ def measure(data: DataSet, queries: int) -> Iterator[Record]:
 
 
 def _ask(view: View, aggregate: str, low: float, high: float) -> tuple[float, ...]:
-    found = answer(view, aggregate, (Range(0, low, high),), CONFIDENCE)
+    found = answer(view, aggregate, (Condition(0, low, high),), CONFIDENCE)
     return found.value, found.low, found.high, found.hard_low, found.hard_high, float(found.processed)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from benchmarks.report import Record
 from benchmarks.synopses.data import several_columns
-from nearly.synopsis.build.drafting import Draft, Part, Shape, draft, draft_for, finished
+from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, draft_for, finished
 from nearly.synopsis.partition.several_columns import MaximumVariance, grow
 from nearly.synopsis.query.answering import answer
 from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.frontier import Box, Range
+from nearly.synopsis.structure.frontier import Box, Condition
 from nearly.synopsis.structure.rows import Floats, Mask, Rows, tickets_of
-from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.structure.statistics import COUNT, SUM, frame_for
 
 ROWS = 1_000_000
@@ -106,19 +106,19 @@ def _inside(rows: Rows, box: Box) -> Mask:
 def _box(coordinates: Floats, rng: np.random.Generator) -> Box:
     """A box between two random rows, as in one column."""
     corners = np.sort(coordinates[:, rng.integers(0, coordinates.shape[1], 2)], axis=1)
-    return tuple(Range(place, low, high) for place, (low, high) in enumerate(corners.tolist()))
+    return tuple(Condition(place, low, high) for place, (low, high) in enumerate(corners.tolist()))
 
 
 def _planning(rows: Rows, shape: Shape) -> Rows:
     return rows.take(np.unique(np.random.default_rng(0).integers(0, len(rows), shape.optimisation_rows)))
 
 
-def _build(rows: Rows, dimensions: int, target: int) -> State:
+def _build(rows: Rows, dimensions: int, target: int) -> TreeState:
     shape = Shape(tuple(range(dimensions)), LEAVES, target)
     return _counted(draft(shape, _planning(rows, shape), len(rows)), rows)
 
 
-def _balanced(rows: Rows, dimensions: int) -> State:
+def _balanced(rows: Rows, dimensions: int) -> TreeState:
     """Always the largest leaf is split."""
     shape = Shape(tuple(range(dimensions)), LEAVES, LEAVES)
     sample = _planning(rows, shape)
@@ -126,7 +126,7 @@ def _balanced(rows: Rows, dimensions: int) -> State:
     return _counted(draft_for(shape, sample, len(rows), frame_for(tree, sample), np.ones(len(sample))), rows)
 
 
-def _counted(plan: Draft, rows: Rows) -> State:
-    part = Part.nothing(plan)
+def _counted(plan: Draft, rows: Rows) -> TreeState:
+    part = LeafCounts.nothing(plan)
     part.add(plan, rows)
     return finished(plan, part)

@@ -13,7 +13,7 @@ from benchmarks.synopses.data import DataSet
 from nearly.synopsis.build.drafting import Shape
 from nearly.synopsis.query.answering import answer
 from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.frontier import Range
+from nearly.synopsis.structure.frontier import Condition
 from nearly.synopsis.structure.rows import Floats, Integers, Rows
 from nearly.synopsis.upkeep.archive import MemoryArchive
 from nearly.synopsis.upkeep.changes import Change, Changes
@@ -105,7 +105,7 @@ def _judged(name: str, live: Follower, fixed: Follower, rows: Rows, ranges: Floa
 
 
 def _median(view: View, ranges: Floats, truth: Floats) -> float:
-    found = np.array([answer(view, "sum", (Range(0, low, high),), 0.95).value for low, high in ranges.tolist()])
+    found = np.array([answer(view, "sum", (Condition(0, low, high),), 0.95).value for low, high in ranges.tolist()])
     usable = truth != 0
     return float(np.median(np.abs(found[usable] / truth[usable] - 1.0)))
 
@@ -119,7 +119,7 @@ def pause(data: DataSet) -> float:
     rows = data.rows(0)
     follower = Follower(rows.take(np.arange(len(rows) // 2)), _shape(len(rows)), replan=False)
     view = follower.tree.view()
-    answer(view, "sum", (Range(0, *data.queries(1, 24)[0].tolist()),), 0.95)
+    answer(view, "sum", (Condition(0, *data.queries(1, 24)[0].tolist()),), 0.95)
     done = threading.Event()
     worst = 0.0
 
@@ -133,7 +133,7 @@ def pause(data: DataSet) -> float:
     ranges, place, begin = data.queries(4096, 25).tolist(), 0, len(rows) // 2
     while not done.is_set():
         started = time.perf_counter()
-        answer(follower.tree.view(), "sum", (Range(0, *ranges[place % 4096]),), 0.95)
+        answer(follower.tree.view(), "sum", (Condition(0, *ranges[place % 4096]),), 0.95)
         worst = max(worst, time.perf_counter() - started)
         time.sleep(BETWEEN_QUESTIONS)
         place += 1

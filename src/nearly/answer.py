@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from nearly.errors import Unsupported
-from nearly.printing.frame import Frame
+from nearly.printing.frame import TextTable
 from nearly.printing.numbers import percent_text
 from nearly.printing.plain import plain_table
 
@@ -139,6 +139,6 @@ class Answer:
 
     def __str__(self) -> str:
         """A table with the interval of each uncertain value, then how good it is and where it comes from."""
-        shown = Frame.of(self.table, self.low, self.high, SHOWN_ROWS).fitted(SHOWN_WIDTH)
+        shown = TextTable.of(self.table, self.low, self.high, SHOWN_ROWS).fitted(SHOWN_WIDTH)
         rows = "1 row" if self.table.num_rows == 1 else f"{self.table.num_rows:,} rows"
         return f"{plain_table(shown)}\n({rows}, {self.state}, from {self.source})"

@@ -20,7 +20,7 @@ from nearly.display.status import Clock, progress_line
 from nearly.display.terminal import Terminal
 from nearly.display.trail import LONGEST, Point, Trail, sparkline
 from nearly.printing.characters import width
-from nearly.printing.frame import Frame
+from nearly.printing.frame import TextTable
 from nearly.printing.plain import plain_table
 from tests.fixtures.answers import by_city, by_city_exactly, estimated
 
@@ -61,7 +61,7 @@ def test_a_narrow_terminal_is_never_overrun() -> None:
 
 def test_what_just_fits_is_shown_whole() -> None:
     table = pa.table({name: [name * 10] for name in "abcd"})
-    frame = Frame.of(table, table, table, 5)
+    frame = TextTable.of(table, table, table, 5)
     room = max(map(width, plain_table(frame).splitlines()))
     assert all(name * 10 in drawn(iter([Answer.exactly(table, "native")]), columns=room) for name in "abcd")
     assert "1 more column" in drawn(iter([Answer.exactly(table, "native")]), columns=room - 1)

@@ -15,8 +15,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nearly.errors import Unsupported
-from nearly.estimate.expression_range import Box, Known, Range, exact, range_of, rounded
-from nearly.estimate.ranges import FUNCTIONS, Part, Read, bounds, part_of, unread_bounds
+from nearly.estimate.expression_range import Extent, KnownColumn, UnreadBlock, exact, range_of, rounded
+from nearly.estimate.ranges import FUNCTIONS, Read, UnreadPart, bounds, part_of, unread_bounds
 from nearly.estimate.verdict import verdict
 from nearly.plan.dialects import native
 from nearly.plan.expressions import AggregateCall, Column, Expression, Literal
@@ -98,17 +98,17 @@ block = st.integers(1, 4).flatmap(
 Block = dict[str, list[Any]]
 
 
-def box(rows: Block) -> Box:
-    return Box(len(rows["i"]), {name: known(values, COLUMNS[name]) for name, values in rows.items()})
+def box(rows: Block) -> UnreadBlock:
+    return UnreadBlock(len(rows["i"]), {name: known(values, COLUMNS[name]) for name, values in rows.items()})
 
 
-def known(values: list[Any], type_: DataType) -> Known:
+def known(values: list[Any], type_: DataType) -> KnownColumn:
     """What a footer tells: NaN is left out of its ends, so a column of fractions has no upper one when it may hold NaN."""
     present = [value for value in values if value is not None]
     finite = [value for value in present if not (isinstance(value, float) and math.isnan(value))]
     low = min(finite, default=None)
     high = max(finite, default=None) if type_ not in FRACTIONS or len(finite) == len(present) else None
-    return Known(low, high, len(values) - len(present))
+    return KnownColumn(low, high, len(values) - len(present))
 
 
 CONNECTION = duckdb.connect(config={"threads": 1})
@@ -126,7 +126,7 @@ def evaluate(blocks: list[Block], *expressions: Expression) -> list[tuple[Any, .
         raise
 
 
-def within(value: Any, found: Range, *, may_be_null: bool = True) -> bool:
+def within(value: Any, found: Extent, *, may_be_null: bool = True) -> bool:
     """Whether a value lies in a range in Spark's order, NaN on top."""
     if value is None:
         return may_be_null or found.nullable
@@ -186,54 +186,58 @@ def test_oracle_every_aggregate_ends_in_its_bounds(
 
 
 def test_bounds_are_tight_where_all_is_known() -> None:
-    boxes = [Box(10, {"i": Known(2, 4, 0)}), Box(5, {"i": Known(-3, 1, 2)})]
-    assert unread_bounds("count", None, boxes) == Range(15, 15, False)
-    assert unread_bounds("count", column("i"), boxes) == Range(13, 13, False)
-    assert unread_bounds("sum", column("i"), boxes) == Range(20 - 9, 40 + 3, False)
-    assert unread_bounds("min", column("i"), boxes) == Range(-3, 1, False)
-    assert unread_bounds("max", column("i"), boxes) == Range(2, 4, False)
+    boxes = [UnreadBlock(10, {"i": KnownColumn(2, 4, 0)}), UnreadBlock(5, {"i": KnownColumn(-3, 1, 2)})]
+    assert unread_bounds("count", None, boxes) == Extent(15, 15, False)
+    assert unread_bounds("count", column("i"), boxes) == Extent(13, 13, False)
+    assert unread_bounds("sum", column("i"), boxes) == Extent(20 - 9, 40 + 3, False)
+    assert unread_bounds("min", column("i"), boxes) == Extent(-3, 1, False)
+    assert unread_bounds("max", column("i"), boxes) == Extent(2, 4, False)
     average = unread_bounds("avg", column("i"), boxes)
     assert (average.low, average.high) == (pytest.approx(11 / 13), pytest.approx(43 / 13))
 
 
 def test_a_predicate_shuts_blocks_out_or_in() -> None:
-    boxes = [Box(10, {"i": Known(2, 4, 0)}), Box(5, {"i": Known(7, 9, 0)}), Box(3, {"i": Known(4, 8, 0)})]
+    boxes = [
+        UnreadBlock(10, {"i": KnownColumn(2, 4, 0)}),
+        UnreadBlock(5, {"i": KnownColumn(7, 9, 0)}),
+        UnreadBlock(3, {"i": KnownColumn(4, 8, 0)}),
+    ]
     where = call(">", [column("i"), literal(5)])
-    assert unread_bounds("count", None, boxes, where) == Range(5, 8, False)
-    assert unread_bounds("sum", column("i"), boxes, where) == Range(35, 45 + 24, False)
-    assert unread_bounds("count", None, boxes, where, grouped=True) == Range(0, 8, False)
+    assert unread_bounds("count", None, boxes, where) == Extent(5, 8, False)
+    assert unread_bounds("sum", column("i"), boxes, where) == Extent(35, 45 + 24, False)
+    assert unread_bounds("count", None, boxes, where, grouped=True) == Extent(0, 8, False)
 
 
 def test_decimals_stay_decimals() -> None:
-    found = unread_bounds("sum", column("m"), [Box(3, {"m": Known(Number("0.10"), Number("0.30"), 0)})])
+    found = unread_bounds("sum", column("m"), [UnreadBlock(3, {"m": KnownColumn(Number("0.10"), Number("0.30"), 0)})])
     assert (found.low, found.high) == (Number("0.29"), Number("0.91"))
 
 
 def test_the_average_uses_the_rows_read() -> None:
-    parts = [Part(0, 10, exact(0), exact(100))]
+    parts = [UnreadPart(0, 10, exact(0), exact(100))]
     found = bounds("avg", INT, parts, Read(90, 900))
     assert (found.low, found.high) == (pytest.approx(9), pytest.approx(19))
 
 
 def test_nothing_known_gives_no_bounds() -> None:
-    empty = Box(10, {})
-    assert unread_bounds("count", None, [empty], call(">", [column("i"), literal(1)])) == Range(0, 10, False)
-    assert unread_bounds("sum", column("i"), [empty]) == Range(None, None, True)
-    assert unread_bounds("max", call("sqrt", [column("x")]), [Box(1, {"x": Known(1.0, 4.0, 0)})]).high is None
-    assert unread_bounds("sum", column("i"), []) == Range(None, None, True)
-    assert unread_bounds("sum", column("x"), [Box(2, {"x": Known(1.0, None, 0)})]).high is None
+    empty = UnreadBlock(10, {})
+    assert unread_bounds("count", None, [empty], call(">", [column("i"), literal(1)])) == Extent(0, 10, False)
+    assert unread_bounds("sum", column("i"), [empty]) == Extent(None, None, True)
+    assert unread_bounds("max", call("sqrt", [column("x")]), [UnreadBlock(1, {"x": KnownColumn(1.0, 4.0, 0)})]).high is None
+    assert unread_bounds("sum", column("i"), []) == Extent(None, None, True)
+    assert unread_bounds("sum", column("x"), [UnreadBlock(2, {"x": KnownColumn(1.0, None, 0)})]).high is None
 
 
 def test_products_take_the_extremes_of_all_corners() -> None:
-    left, right = Known(-3, 2, 0), Known(-5, 4, 0)
-    found = range_of(call("*", [column("i"), Column(INT, "j")]), Box(1, {"i": left, "j": right}))
+    left, right = KnownColumn(-3, 2, 0), KnownColumn(-5, 4, 0)
+    found = range_of(call("*", [column("i"), Column(INT, "j")]), UnreadBlock(1, {"i": left, "j": right}))
     assert (found.low, found.high) == (-12, 15)
 
 
 def test_a_fraction_that_may_be_nan_has_no_upper_end() -> None:
-    unsure = Box(2, {"x": Known(1.0, None, 0)})
-    assert range_of(call("neg", [column("x")]), unsure) == Range(None, None, False)
-    assert range_of(call("+", [column("x"), literal(1.0)]), unsure) == Range(exact(2), None, False)
+    unsure = UnreadBlock(2, {"x": KnownColumn(1.0, None, 0)})
+    assert range_of(call("neg", [column("x")]), unsure) == Extent(None, None, False)
+    assert range_of(call("+", [column("x"), literal(1.0)]), unsure) == Extent(exact(2), None, False)
 
 
 def test_numbers_are_held_as_types_hold_them() -> None:

@@ -13,10 +13,10 @@ from nearly.algebra.boxes import Region
 from nearly.errors import ConstraintError
 from nearly.missing.certain import Bounds
 from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
-from nearly.missing.programmes.cells import Deadline, decompose
+from nearly.missing.programmes.cells import TimeLimit, decompose
 from nearly.missing.programmes.conflicts import refuse_conflicts
 from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.measures import MissingMeasure
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.statements.bound_set import bind_constraints, region_of
 from nearly.missing.statements.predicates import Regions
@@ -30,9 +30,9 @@ FUNCTIONS = ("sum", "count", "count(*)", "avg", "min", "max")
 SETS_PER_SEED = 200
 
 
-def measure(function: str) -> Measure:
+def measure(function: str) -> MissingMeasure:
     column = None if function == "count(*)" else Column(SPACE.domains["a"].type, "a")
-    return Measure(Regions(SPACE, {"a": "a", "g": "g"}), column)
+    return MissingMeasure(Regions(SPACE, {"a": "a", "g": "g"}), column)
 
 
 def certain_part(function: str, rows: list[Row]) -> Certain:
@@ -48,7 +48,7 @@ def certain_part(function: str, rows: list[Row]) -> Certain:
 
 def computed(problem: Problem, function: str, region: Region, rows: list[Row]) -> AggregateRange:
     question = Question(region, measure(function))
-    return Ranger(problem, Deadline(60))(function.removesuffix("(*)"), question, certain_part(function, rows))
+    return Ranger(problem, TimeLimit(60))(function.removesuffix("(*)"), question, certain_part(function, rows))
 
 
 def value(found: Any, function: str) -> Fraction | None:
@@ -76,10 +76,10 @@ def test_oracle_range_is_the_range_of_all_instances(seed: int) -> None:
         worlds = list(instances(statements))
         if not worlds:
             with pytest.raises(ConstraintError):
-                refuse_conflicts(problem, Deadline(60))
+                refuse_conflicts(problem, TimeLimit(60))
             continue
         checked += 1
-        refuse_conflicts(problem, Deadline(60))
+        refuse_conflicts(problem, TimeLimit(60))
         present = draw.choices(ROWS, k=draw.randrange(3))
         rows = [row for row in present if where.holds(row) is True]
         region = region_of(where.text, SPACE)
@@ -123,7 +123,7 @@ def test_no_time_at_all_still_gives_a_range() -> None:
         problem = Problem(bind_constraints([each.given for each in statements], SPACE))
         for function in ("sum", "count") if worlds else ():
             question = Question(region_of("TRUE", SPACE), measure(function))
-            found = Ranger(problem, Deadline(0))(function, question, certain_part(function, []))
+            found = Ranger(problem, TimeLimit(0))(function, question, certain_part(function, []))
             least, greatest = expected(function, worlds, lambda _: True, [])
             assert found.low is None or found.low <= least
             assert found.high is None or found.high >= greatest

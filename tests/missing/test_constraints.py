@@ -14,7 +14,7 @@ import pytest
 import nearly
 from nearly import Constraint, ConstraintSet
 from nearly.algebra.boxes import EVERYWHERE
-from nearly.missing.programmes.cells import Deadline, decompose
+from nearly.missing.programmes.cells import TimeLimit, decompose
 from nearly.missing.programmes.conflicts import minimal_conflict, refuse_conflicts
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.statements.bound_set import bind_constraint, bind_constraints, region_of
@@ -216,14 +216,14 @@ def test_conflicts_name_a_minimal_subset() -> None:
         Constraint("branch = 'x'", rows=(1, 2), name="elsewhere"),
     ]
     with pytest.raises(nearly.ConstraintError, match="these 3 constraints") as caught:
-        refuse_conflicts(Problem(bind_constraints(constraints, SPACE)), Deadline())
+        refuse_conflicts(Problem(bind_constraints(constraints, SPACE)), TimeLimit())
     assert ["n <= 9" in str(caught.value), "n = 1" in str(caught.value), "n = 2" in str(caught.value)] == [True, True, False]
 
 
 def test_a_value_range_against_the_predicate_is_a_conflict() -> None:
     with pytest.raises(nearly.ConstraintError, match="no rows can satisfy"):
-        refuse_conflicts(Problem(bind_constraints([Constraint("n > 5", n=(0, 3), rows=(1, 2))], SPACE)), Deadline())
-    refuse_conflicts(Problem(bind_constraints([Constraint("n > 5", n=(0, 3), rows=(0, 2))], SPACE)), Deadline())
+        refuse_conflicts(Problem(bind_constraints([Constraint("n > 5", n=(0, 3), rows=(1, 2))], SPACE)), TimeLimit())
+    refuse_conflicts(Problem(bind_constraints([Constraint("n > 5", n=(0, 3), rows=(0, 2))], SPACE)), TimeLimit())
 
 
 @pytest.mark.parametrize("blamed", [{0}, {3}, {1, 6}, {0, 3, 7}, set(range(8))])

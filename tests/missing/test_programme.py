@@ -12,10 +12,10 @@ from nearly.algebra.boxes import EVERYWHERE
 from nearly.missing.certain import Bounds
 from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
 from nearly.missing.programmes.allocation import Allocation, Independent
-from nearly.missing.programmes.cells import Cell, Deadline, decompose
+from nearly.missing.programmes.cells import Cell, TimeLimit, decompose
 from nearly.missing.programmes.conflicts import refuse_conflicts
 from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.measures import MissingMeasure
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.programmes.programme import Programme
 from nearly.missing.statements.bound_set import bind_constraints, region_of
@@ -31,9 +31,9 @@ SPACE = RowSpace.of(TableSchema("t", (SchemaColumn("n", INT), SchemaColumn("x", 
 def asked(
     function: str, constraints: list[Constraint], where: str = "TRUE", certain: Any = (0, 0), column: str = "n"
 ) -> AggregateRange:
-    measure = Measure(Regions(SPACE, {"n": "n", "x": "x"}), Column(SPACE.domains[column].type, column))
+    measure = MissingMeasure(Regions(SPACE, {"n": "n", "x": "x"}), Column(SPACE.domains[column].type, column))
     known = Certain(Bounds(certain[0], certain[0]), Bounds(certain[0], certain[0]), Bounds(certain[1], certain[1]))
-    return Ranger(Problem(bind_constraints(constraints, SPACE)), Deadline(20))(
+    return Ranger(Problem(bind_constraints(constraints, SPACE)), TimeLimit(20))(
         function, Question(region_of(where, SPACE), measure), known
     )
 
@@ -46,7 +46,7 @@ def test_greedy_is_what_the_programme_says() -> None:
     low, high = (1, 0, 2), (4, 5, 2)
     for gains in ([3, -2, 5], [-1, -1, -1], [0, 7, -3]):
         greedy = Independent(low, high).best(gains)
-        solved = Programme(cells, low, high, Deadline()).best(gains)
+        solved = Programme(cells, low, high, TimeLimit()).best(gains)
         assert (greedy.bound, solved.bound) == (sum(max(g * h, g * lo) for g, lo, h in zip(gains, low, high, strict=True)),) * 2
 
 
@@ -85,7 +85,7 @@ def test_a_solver_without_an_answer_proves_nothing(monkeypatch: pytest.MonkeyPat
     constraints = [Constraint("n >= 0 and n < 10", rows=(1, 4)), Constraint("n >= 5 and n < 20", rows=(1, 4))]
     exact = {function: asked(function, constraints) for function in ("sum", "avg", "min", "max")}
     monkeypatch.setattr("nearly.missing.programmes.programme.integer_minimum", lambda *_, **__: Nothing())
-    refuse_conflicts(Problem(bind_constraints(constraints, SPACE)), Deadline(5))
+    refuse_conflicts(Problem(bind_constraints(constraints, SPACE)), TimeLimit(5))
     for function, truth in exact.items():
         found = asked(function, constraints)
         assert found.low is None or found.low <= truth.low
@@ -106,4 +106,4 @@ def test_twenty_overlapping_constraints_test_few_conjunctions() -> None:
 
 def test_allocation_of_nothing() -> None:
     assert Independent((), ()).best([]) == Allocation(0, ())
-    assert Programme((), (), (), Deadline()).best([]) == Allocation(0, ())
+    assert Programme((), (), (), TimeLimit()).best([]) == Allocation(0, ())

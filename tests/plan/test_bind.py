@@ -7,12 +7,12 @@ import pytest
 from nearly.errors import NearlyError, SchemaError, UnknownName, Unsupported
 from nearly.plan.binding.query import bind
 from nearly.plan.explain import explain
-from nearly.plan.nodes import Aggregate, Join, Plan, Query, Scan
+from nearly.plan.nodes import BoundQuery, GroupBy, Join, Plan, Scan
 from nearly.plan.parse import parse_query
 from tests.fixtures import tables
 
 
-def query(text: str) -> Query:
+def query(text: str) -> BoundQuery:
     return bind(parse_query(text), tables.schema)
 
 
@@ -83,8 +83,8 @@ def test_column_names_are_unique_in_the_plan() -> None:
 
 
 def test_repeated_aggregates_are_computed_once() -> None:
-    node = only(query("select sum(a), sum(a) + 1 from pair having sum(a) > 0 order by sum(a)").plan, Aggregate)
-    assert isinstance(node, Aggregate)
+    node = only(query("select sum(a), sum(a) + 1 from pair having sum(a) > 0 order by sum(a)").plan, GroupBy)
+    assert isinstance(node, GroupBy)
     assert len(node.aggregates) == 1
 
 

@@ -11,7 +11,7 @@ import pytest
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan import functions
 from nearly.plan.dialects import native, spark
-from nearly.plan.expressions import Call, Cast, Column, Expression, Frame, Literal, SortKey, WindowCall
+from nearly.plan.expressions import Call, Cast, Column, Expression, Literal, SortKey, WindowCall, WindowFrame
 from nearly.plan.types import BOOLEAN, DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, decimal
 
 MONEY = Column(decimal(15, 2), "price")
@@ -170,11 +170,11 @@ def test_like_escapes() -> None:
 
 def test_window_with_frame() -> None:
     total = functions.aggregate("sum", [WHOLE])
-    over = WindowCall(total.type, total, (WORD,), (SortKey(DAY, ascending=False, nulls_first=False),), Frame("rows", -2, 0))
+    over = WindowCall(total.type, total, (WORD,), (SortKey(DAY, ascending=False, nulls_first=False),), WindowFrame("rows", -2, 0))
     frame = "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"
     assert in_native(over) == f'CAST(SUM("whole") OVER (PARTITION BY "word" ORDER BY "day" DESC {frame}) AS BIGINT)'
     assert in_spark(over) == f"SUM(`whole`) OVER (PARTITION BY `word` ORDER BY `day` DESC {frame})"
-    offset = WindowCall(total.type, total, (), (SortKey(DAY),), Frame("range", -2, 0))
+    offset = WindowCall(total.type, total, (), (SortKey(DAY),), WindowFrame("range", -2, 0))
     with pytest.raises(Unsupported, match="RANGE"):
         in_native(offset)
 

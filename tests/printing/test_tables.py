@@ -11,7 +11,7 @@ import pytest
 from nearly.answer import Answer
 from nearly.printing.cells import cell
 from nearly.printing.characters import visible, width
-from nearly.printing.frame import Frame
+from nearly.printing.frame import TextTable
 from nearly.printing.plain import plain_table
 from tests.fixtures.answers import by_city, estimated
 
@@ -68,12 +68,12 @@ def test_nan_that_is_certain_has_no_interval() -> None:
 
 def test_two_columns_of_one_name() -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array(["x"])], names=["a", "a"])
-    assert plain_table(Frame.of(table, table, table, 5)).splitlines()[0].split() == ["a", "a"]
+    assert plain_table(TextTable.of(table, table, table, 5)).splitlines()[0].split() == ["a", "a"]
 
 
 def test_control_characters_cannot_reach_the_terminal() -> None:
     table = pa.table({"a\nb": ["x\x1b[2J\r\u202e"]})
-    text = plain_table(Frame.of(table, table, table, 5))
+    text = plain_table(TextTable.of(table, table, table, 5))
     assert text.count("\n") == 2
     assert all(each.isprintable() or each == "\n" for each in text)
     assert visible("größe 東京") == "größe 東京"
@@ -81,7 +81,7 @@ def test_control_characters_cannot_reach_the_terminal() -> None:
 
 def test_rows_and_columns_beyond_the_room_are_counted() -> None:
     table = pa.table({f"column_{place}": range(1000) for place in range(50)})
-    frame = Frame.of(table, table, table, 3).fitted(80)
+    frame = TextTable.of(table, table, table, 3).fitted(80)
     lines = plain_table(frame).splitlines()
     assert max(map(width, lines)) <= 80
     assert lines[-1] == f"... 997 more rows, {50 - len(frame.columns)} more columns"
@@ -90,12 +90,12 @@ def test_rows_and_columns_beyond_the_room_are_counted() -> None:
 
 def test_one_column_wider_than_the_room_stays() -> None:
     table = pa.table({"text": ["x" * 10_000], "n": [1]})
-    frame = Frame.of(table, table, table, 3).fitted(10)
+    frame = TextTable.of(table, table, table, 3).fitted(10)
     assert [column.name for column in frame.columns] == ["text"]
     assert width(frame.columns[0].cells[0].value) == 40
 
 
 def test_nested_and_binary_values() -> None:
     table = pa.table({"l": [[1, None]], "s": [{"k": True}], "b": [b"\x01\xff"], "t": [dt.datetime(2024, 1, 2, tzinfo=dt.UTC)]})
-    line = plain_table(Frame.of(table, table, table, 3)).splitlines()[2]
+    line = plain_table(TextTable.of(table, table, table, 3)).splitlines()[2]
     assert line.split("  ") == ["[1, NULL]", "{k: true}", "X'01FF'", "2024-01-02 00:00:00+00:00"]

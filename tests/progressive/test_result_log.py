@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 
 from nearly.engine.native.durations import CELLS_PER_SECOND, Durations
-from nearly.engine.stream.result_log import DRIVER, TASK, Batch, ResultLog
-from nearly.engine.stream.task import Measured, Pace, fixed_cost
+from nearly.engine.stream.result_log import DRIVER, TASK, ResultLog, UnitBatch
+from nearly.engine.stream.task import BatchTime, Pace, fixed_cost
 from nearly.plan.nodes import Field, Scan
 from nearly.plan.schema import TableSchema
 from nearly.plan.types import LONG
 
 
-def _batch(start: int, end: int, value: int = 0) -> Batch:
-    return Batch(0, start, end, 0.1, 0, {"stage_1": pa.table({"v": [value]})})
+def _batch(start: int, end: int, value: int = 0) -> UnitBatch:
+    return UnitBatch(0, start, end, 0.1, 0, {"stage_1": pa.table({"v": [value]})})
 
 
 def test_law_what_is_written_is_read(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_racing_attempts_make_one_chain(tmp_path: Path) -> None:
 def test_batches_decided_under_broken_ranges_are_taken_back(tmp_path: Path) -> None:
     log = ResultLog.create(tmp_path / "q")
     for start, version in ((0, 0), (3, 1), (6, 2), (9, 1)):
-        log.write(Batch(0, start, start + 3, 0.1, version, {"stage_1": pa.table({"v": [start]})}))
+        log.write(UnitBatch(0, start, start + 3, 0.1, version, {"stage_1": pa.table({"v": [start]})}))
     assert log.forget_after(0, 2) == 0
     assert log.forget_after(0, 1) == 6
     assert log.end(0) == 6
@@ -101,8 +101,8 @@ def test_pace_grows_until_it_fills_the_cadence() -> None:
     pace = Pace(first=4, growth=2.0, cadence=1.0)
     rows = [100] * 64
     assert pace.end(0, rows, ()) == 4
-    assert pace.end(4, rows, [Measured(400, 0.1)]) == 12
-    assert pace.end(12, rows, [Measured(400, 0.5), Measured(800, 1.0)]) == 20
+    assert pace.end(4, rows, [BatchTime(400, 0.1)]) == 12
+    assert pace.end(12, rows, [BatchTime(400, 0.5), BatchTime(800, 1.0)]) == 20
     assert Pace(sizes=(5, 1)).end(5, rows, ()) == 6
     assert Pace(sizes=(5, 1)).end(3, rows, ()) == 5
     assert Pace().is_due(1.0, 0.1)
@@ -113,12 +113,12 @@ def test_pace_grows_until_it_fills_the_cadence() -> None:
 @pytest.mark.parametrize("start", [0, 10, 63])
 def test_pace_ends_with_the_units(start: int) -> None:
     rows = [100] * 64
-    assert start < Pace().end(start, rows, [Measured(10_000, 0.01)] * 2) <= 64
+    assert start < Pace().end(start, rows, [BatchTime(10_000, 0.01)] * 2) <= 64
 
 
 def test_fixed_cost_is_the_intercept() -> None:
-    assert fixed_cost([Measured(100, 0.6), Measured(200, 0.7)]) == pytest.approx(0.5)
-    assert fixed_cost([Measured(100, 0.6)]) == 0.0
+    assert fixed_cost([BatchTime(100, 0.6), BatchTime(200, 0.7)]) == pytest.approx(0.5)
+    assert fixed_cost([BatchTime(100, 0.6)]) == 0.0
 
 
 def test_pace_hurries_to_what_is_near() -> None:

@@ -14,7 +14,7 @@ from nearly.errors import Unsupported
 from nearly.plan.binding.query import bind
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.explain import explain
-from nearly.plan.nodes import Plan, Query
+from nearly.plan.nodes import BoundQuery, Plan
 from nearly.plan.parse import parse_query
 from nearly.rewrite.logical.decorrelate import decorrelate
 from nearly.rewrite.logical.factor_or import factor_or
@@ -43,13 +43,13 @@ PASSES: dict[str, Callable[[Plan], Plan]] = {
 CASES = [case for name in PASSES for case in read(FIXTURES / "rewrite" / f"{name}.sql")]
 
 
-def bound(case: QueryCase) -> Query:
+def bound(case: QueryCase) -> BoundQuery:
     return bind(parse_query(case.text), tables.schema)
 
 
-def rewritten(case: QueryCase) -> Query:
+def rewritten(case: QueryCase) -> BoundQuery:
     query = bound(case)
-    return Query(PASSES[case.feature](query.plan), query.names)
+    return BoundQuery(PASSES[case.feature](query.plan), query.names)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

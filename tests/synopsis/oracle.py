@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearly.synopsis.build.drafting import Part, Shape, draft, finished
+from nearly.synopsis.build.drafting import LeafCounts, Shape, draft, finished
 from nearly.synopsis.query.answering import Estimate, answer
 from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.frontier import Box, Range
+from nearly.synopsis.structure.frontier import Box, Condition
 from nearly.synopsis.structure.rows import Rows, tickets_of
-from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.upkeep.archive import MemoryArchive
 from nearly.synopsis.upkeep.changes import Changes
 from nearly.synopsis.upkeep.live import LiveTree
@@ -25,12 +25,12 @@ def rows_of(coordinates: np.ndarray, values: np.ndarray, first: int = 0, seed: i
     return Rows(np.atleast_2d(coordinates).astype(float), np.asarray(values, float), identity, tickets_of(identity, seed))
 
 
-def built(rows: Rows, shape: Shape, seed: int = 0) -> State:
+def built(rows: Rows, shape: Shape, seed: int = 0) -> TreeState:
     """A state built in two passes from rows in memory."""
     rng = np.random.default_rng(seed)
     size = min(len(rows), shape.optimisation_rows)
     plan = draft(shape, rows.take(rng.choice(len(rows), size, replace=False)), len(rows))
-    part = Part.nothing(plan)
+    part = LeafCounts.nothing(plan)
     for start in range(0, len(rows), 5_000):
         part.add(plan, rows.take(np.arange(start, min(len(rows), start + 5_000))))
     return finished(plan, part)
@@ -58,14 +58,14 @@ def live_tree(rows: Rows, shape: Shape) -> tuple[LiveTree, MemoryArchive]:
 
 
 def ask(view: View, aggregate: str, *ranges: tuple[int, float, float], confidence: float = 0.95) -> Estimate:
-    return answer(view, aggregate, tuple(Range(*each) for each in ranges), confidence)
+    return answer(view, aggregate, tuple(Condition(*each) for each in ranges), confidence)
 
 
 def inside(rows: Rows, box: Box | Sequence[tuple[int, float, float]]) -> np.ndarray:
     """Which rows lie in a box, by definition."""
     found = np.ones(len(rows), bool)
     for each in box:
-        dimension, low, high = (each.dimension, each.low, each.high) if isinstance(each, Range) else each
+        dimension, low, high = (each.dimension, each.low, each.high) if isinstance(each, Condition) else each
         found &= (rows.coordinates[dimension] >= low) & (rows.coordinates[dimension] <= high)
     return found
 

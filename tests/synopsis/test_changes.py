@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearly.synopsis.build.drafting import Part, Shape, draft, finished
+from nearly.synopsis.build.drafting import LeafCounts, Shape, draft, finished
 from nearly.synopsis.query.view import View
 from nearly.synopsis.structure.extremes import KEPT, Largest
 from nearly.synopsis.structure.rows import Rows, concatenate
-from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.structure.statistics import leaf_statistics
 from nearly.synopsis.upkeep.changes import Change
 from tests.fixtures.long import first_quick
@@ -55,7 +55,7 @@ def test_exact_parts_equal_recomputation(seed: int, steps: list[tuple[bool, int]
     _check_extremes(state, live, leaf)
 
 
-def _check_extremes(state: State, live: Rows, leaf: np.ndarray) -> None:
+def _check_extremes(state: TreeState, live: Rows, leaf: np.ndarray) -> None:
     for each in range(state.frame.tree.leaves):
         values = live.values[(leaf == each) & ~np.isnan(live.values)]
         for side, sign in ((state.leaves.largest, 1.0), (state.leaves.smallest, -1.0)):
@@ -135,9 +135,9 @@ def test_parts_of_a_pass_merge_to_the_whole() -> None:
     plan = draft(shape, rows.take(np.arange(0, 9_000, 9)), len(rows))
     states = []
     for tasks in (1, 3):
-        whole = Part.nothing(plan)
+        whole = LeafCounts.nothing(plan)
         for number in range(tasks):
-            part = Part.nothing(plan)
+            part = LeafCounts.nothing(plan)
             part.add(plan, rows.take(np.arange(number, 9_000, tasks)))
             whole.merge(plan, part)
         states.append(finished(plan, whole))

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from nearly.answer import Answer
 from nearly.display.status import Clock, progress_line, remarks
-from nearly.printing.frame import Frame
+from nearly.printing.frame import TextTable
 from nearly.printing.plain import plain_table
 
 SHOWN_ROWS = 50
@@ -36,7 +36,7 @@ class Lines:
 
     def finish(self, answer: Answer) -> None:
         """The last answer, whole."""
-        self._write(plain_table(Frame.of(answer.table, answer.low, answer.high, self._rows).fitted(self._room)))
+        self._write(plain_table(TextTable.of(answer.table, answer.low, answer.high, self._rows).fitted(self._room)))
         for remark in remarks(answer):
             self._write(f"({remark})")
 

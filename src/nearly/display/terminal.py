@@ -13,9 +13,9 @@ from rich.text import Text
 from nearly.answer import Answer
 from nearly.display.status import Clock, progress_bar, progress_line, remarks
 from nearly.display.trail import Trail
-from nearly.printing.cells import Cell
+from nearly.printing.cells import CellText
 from nearly.printing.characters import pad
-from nearly.printing.frame import GAP, Column, Frame
+from nearly.printing.frame import GAP, TextColumn, TextTable
 from nearly.printing.numbers import duration_text
 
 LINES_AROUND = 6
@@ -56,7 +56,7 @@ class Terminal:
         return room if self._rows is None else min(self._rows, room)
 
     def _drawn(self, answer: Answer, trail: Trail, clock: Clock) -> RenderableType:
-        frame = Frame.of(answer.table, answer.low, answer.high, trail.rows)
+        frame = TextTable.of(answer.table, answer.low, answer.high, trail.rows)
         frame = frame.with_histories(trail.sparklines(len(frame.columns)))
         frame = frame.fitted(self._console.width)
         notes = (*(f"... {note}" for note in frame.notes), *remarks(answer))
@@ -66,7 +66,7 @@ class Terminal:
         return Group(*parts, _status(answer, clock))
 
 
-def _table(frame: Frame) -> Table:
+def _table(frame: TextTable) -> Table:
     """Columns as far apart as the frame reckons with; one of the blanks between them is the rule's."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False, header_style="bold")
     for column in frame.columns:
@@ -77,7 +77,7 @@ def _table(frame: Frame) -> Table:
     return table
 
 
-def _cell(column: Column, cell: Cell) -> Text:
+def _cell(column: TextColumn, cell: CellText) -> Text:
     """The parts of a cell in their colours; blanks before them, because the name may be wider than all of them."""
     values, intervals, histories = column.widths
     text = Text(pad(cell.value, values, column.numeric), style="dim italic" if cell.null else "")

@@ -33,7 +33,7 @@ from nearly.plan import functions
 from nearly.plan.binding.query import bind
 from nearly.plan.depth import deep_recursion
 from nearly.plan.explain import explain
-from nearly.plan.nodes import Plan, Query
+from nearly.plan.nodes import BoundQuery, Plan
 from nearly.plan.parse import Checked, check_query
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
 from nearly.plan.types import DataType
@@ -56,7 +56,7 @@ class Prepared:
 
     text: str
     snapshot: tuple[Table, ...]
-    query: Query | None
+    query: BoundQuery | None
     kernel: str
     reason: str
     functions: tuple[object, ...] = field(default=(), compare=False, repr=False)
@@ -238,13 +238,13 @@ class Engine:
                     found[name] = self.catalog.table(node.name)
         return tuple(found.values())
 
-    def _bound(self, checked: Checked, tables: set[str], mapped: Sequence[Mapped]) -> Query:
+    def _bound(self, checked: Checked, tables: set[str], mapped: Sequence[Mapped]) -> BoundQuery:
         if checked.doubt is not None:
             raise Unsupported(checked.doubt)
         query = bind(checked.tree, self.schema, mapped)
         if query.unnamed:
             query = self._named(query, checked.text, tables)
-        return Query(rewrite(query.plan), query.names)
+        return BoundQuery(rewrite(query.plan), query.names)
 
     def schema(self, name: str) -> TableSchema:
         table = self.catalog.table(name)
@@ -267,9 +267,9 @@ class Engine:
             if marked(node) is None and not functions.is_known(node.name) and isinstance(node.this, str):
                 raise unknown("function", node.name.lower(), functions.known_names())
 
-    def _named(self, query: Query, text: str, tables: set[str]) -> Query:
+    def _named(self, query: BoundQuery, text: str, tables: set[str]) -> BoundQuery:
         """Names of expressions without alias are Spark's to choose; its types must be ours."""
         schema = self.spark.schema(text, tables)
         if tuple(type_ for _, type_ in schema) != query.types:
             raise Unsupported("Spark gives the columns other types than nearly does")
-        return Query(query.plan, tuple(name for name, _ in schema))
+        return BoundQuery(query.plan, tuple(name for name, _ in schema))

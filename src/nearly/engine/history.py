@@ -53,7 +53,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class CheckCounts:
     """The counts of all checks, and the rows for which no predicate is true."""
 
     counts: tuple[Counts, ...]
@@ -95,7 +95,7 @@ def time_zone(frame: DataFrame) -> str:
     return str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
 
 
-def measure(frame: DataFrame, checks: Sequence[Check]) -> Measured:
+def measure(frame: DataFrame, checks: Sequence[Check]) -> CheckCounts:
     """Count all checks, some per pass over the rows."""
     counts: list[Counts] = []
     uncovered = frame.count() if not checks else 0
@@ -110,7 +110,7 @@ def measure(frame: DataFrame, checks: Sequence[Check]) -> Measured:
         row = _collected(frame.agg(*columns)).to_pylist()[0]
         counts += [Counts(row[f"m{place}"], row[f"v{place}"]) for place in range(len(part))]
         uncovered = row["u"] if start == 0 else uncovered
-    return Measured(tuple(counts), uncovered)
+    return CheckCounts(tuple(counts), uncovered)
 
 
 def example(frame: DataFrame, check: Check | None, others: Sequence[Check] = ()) -> dict[str, Any] | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from nearly.plan.nodes import Query
+from nearly.plan.nodes import BoundQuery
 from nearly.plan.types import is_simple, to_arrow
 
 
-def finished(table: pa.Table, query: Query) -> pa.Table:
+def finished(table: pa.Table, query: BoundQuery) -> pa.Table:
     """The result under the user's names, with exactly the types Spark gives it."""
     fields = [
         pa.field(name, to_arrow(type_) if is_simple(type_) else column.type)

@@ -15,7 +15,7 @@ ROWS = "rows"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Leaf:
     """A leaf of the partition."""
 
     number: int
@@ -31,7 +31,7 @@ class Split:
     rest: Node
 
 
-Node = Part | Split
+Node = Leaf | Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ class Partition:
 
 
 def _columns(node: Node) -> set[str]:
-    return set() if isinstance(node, Part) else {node.column} | _columns(node.below) | _columns(node.rest)
+    return set() if isinstance(node, Leaf) else {node.column} | _columns(node.below) | _columns(node.rest)
 
 
 def _assign(node: Node, places: Any, columns: dict[str, Any], parts: Any) -> None:
-    if isinstance(node, Part):
+    if isinstance(node, Leaf):
         parts[places] = node.number
         return
     values = columns[node.column].take(pa.array(places))

@@ -23,7 +23,7 @@ from nearly.plan.expressions import Call, Cast, Column, Expression, Literal
 from nearly.plan.types import FLOAT, FRACTIONS, INTEGERS, DataType, Decimal, is_numeric
 
 
-class Known(NamedTuple):
+class KnownColumn(NamedTuple):
     """What is known of a column in a block: the ends of its values and how many are null; None is unknown.
 
     A column of fractions that may hold NaN has no `high`.
@@ -34,15 +34,15 @@ class Known(NamedTuple):
     nulls: int | None
 
 
-class Box(NamedTuple):
+class UnreadBlock(NamedTuple):
     """A block that was not read: its number of rows and what is known of its columns."""
 
     rows: int
-    columns: Mapping[str, Known]
+    columns: Mapping[str, KnownColumn]
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Extent:
     """Values from `low` to `high`, None for an unknown end; `nullable` tells whether a value may be null."""
 
     low: Any = None
@@ -55,17 +55,17 @@ class Range:
         return self.low is not None and self.high is not None
 
 
-UNKNOWN = Range()
+UNKNOWN = Extent()
 
 
-def range_of(expression: Expression, box: Box) -> Range:
+def range_of(expression: Expression, box: UnreadBlock) -> Extent:
     """The range of an expression over the rows of a box; numbers come as fractions, anything not understood as unknown."""
     match expression:
         case Column():
             return _of_column(expression, box)
         case Literal():
             value = exact(expression.value)
-            return Range(value, value, expression.value is None)
+            return Extent(value, value, expression.value is None)
         case Cast():
             return _of_cast(expression, range_of(expression.operand, box))
         case Call() if expression.function in _OPERATORS:
@@ -112,14 +112,14 @@ def _rounded_fraction(value: Fraction, type_: DataType) -> Fraction | None:
     return Fraction(nearest) if math.isfinite(nearest) else None
 
 
-def _of_column(column: Column, box: Box) -> Range:
+def _of_column(column: Column, box: UnreadBlock) -> Extent:
     if column.name not in box.columns:
         return UNKNOWN
     low, high, nulls = box.columns[column.name]
-    return Range(exact(low), exact(high), nulls is None or nulls > 0)
+    return Extent(exact(low), exact(high), nulls is None or nulls > 0)
 
 
-def _of_cast(cast: Cast, operand: Range) -> Range:
+def _of_cast(cast: Cast, operand: Extent) -> Extent:
     if not (is_numeric(cast.type) and is_numeric(cast.operand.type)):
         return UNKNOWN
     low, high = operand.low, operand.high
@@ -128,19 +128,21 @@ def _of_cast(cast: Cast, operand: Range) -> Range:
     return _typed(cast, low, high, [operand], nullable=operand.nullable or cast.safe)
 
 
-def _typed(expression: Expression, low: Fraction | None, high: Fraction | None, operands: Iterable[Range], nullable: bool) -> Range:
+def _typed(
+    expression: Expression, low: Fraction | None, high: Fraction | None, operands: Iterable[Extent], nullable: bool
+) -> Extent:
     """The ends as the expression's type holds them; a fraction computed from something unbounded may be NaN."""
     if not is_numeric(expression.type):
         return UNKNOWN
     if expression.type in FRACTIONS and not all(each.bounded for each in operands):
         high = None
-    return Range(rounded(low, expression.type), rounded(high, expression.type), nullable)
+    return Extent(rounded(low, expression.type), rounded(high, expression.type), nullable)
 
 
-def _strict(ends: Callable[..., tuple[Fraction | None, Fraction | None]]) -> Callable[[Call, list[Range]], Range]:
+def _strict(ends: Callable[..., tuple[Fraction | None, Fraction | None]]) -> Callable[[Call, list[Extent]], Extent]:
     """An operator over numbers that is null exactly when an operand is."""
 
-    def apply(call: Call, operands: list[Range]) -> Range:
+    def apply(call: Call, operands: list[Extent]) -> Extent:
         if not all(is_numeric(each.type) for each in call.arguments):
             return UNKNOWN
         low, high = ends(*operands)
@@ -157,33 +159,33 @@ def _minus(value: Any) -> Any:
     return None if value is None else -value
 
 
-def _plus(left: Range, right: Range) -> tuple[Any, Any]:
+def _plus(left: Extent, right: Extent) -> tuple[Any, Any]:
     return _sum(left.low, right.low), _sum(left.high, right.high)
 
 
-def _difference(left: Range, right: Range) -> tuple[Any, Any]:
+def _difference(left: Extent, right: Extent) -> tuple[Any, Any]:
     return _sum(left.low, _minus(right.high)), _sum(left.high, _minus(right.low))
 
 
-def _times(left: Range, right: Range) -> tuple[Any, Any]:
+def _times(left: Extent, right: Extent) -> tuple[Any, Any]:
     if not (left.bounded and right.bounded):
         return None, None
     corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
     return min(corners), max(corners)
 
 
-def _negative(operand: Range) -> tuple[Any, Any]:
+def _negative(operand: Extent) -> tuple[Any, Any]:
     return _minus(operand.high), _minus(operand.low)
 
 
-def _absolute(operand: Range) -> tuple[Any, Any]:
+def _absolute(operand: Extent) -> tuple[Any, Any]:
     if not operand.bounded:
         return Fraction(0), None
     ends = abs(operand.low), abs(operand.high)
     return (Fraction(0) if operand.low <= 0 <= operand.high else min(ends)), max(ends)
 
 
-def _divided(call: Call, operands: list[Range]) -> Range:
+def _divided(call: Call, operands: list[Extent]) -> Extent:
     """Quotients at the corners, when the divisor cannot be 0; decimals are rounded twice, hence one last digit more."""
     left, right = operands
     if not (is_numeric(call.type) and left.bounded and right.bounded) or right.low <= 0 <= right.high:
@@ -193,34 +195,34 @@ def _divided(call: Call, operands: list[Range]) -> Range:
     return _typed(call, min(corners) - slack, max(corners) + slack, operands, left.nullable or right.nullable)
 
 
-def _of_case(call: Call, operands: list[Range]) -> Range:
+def _of_case(call: Call, operands: list[Extent]) -> Extent:
     """Any branch may be taken, so the range holds them all; a branch that is always null adds only null."""
     return union(_present(call.arguments[place], operands[place]) for place in (*range(1, len(operands), 2), len(operands) - 1))
 
 
-def _of_coalesce(call: Call, operands: list[Range]) -> Range:
+def _of_coalesce(call: Call, operands: list[Extent]) -> Extent:
     """As CASE, but null only when every argument may be."""
     found = union(_present(argument, each) for argument, each in zip(call.arguments, operands, strict=True))
-    return Range(found.low, found.high, all(each.nullable for each in operands))
+    return Extent(found.low, found.high, all(each.nullable for each in operands))
 
 
-def _present(argument: Expression, found: Range) -> Range | None:
+def _present(argument: Expression, found: Extent) -> Extent | None:
     return None if isinstance(argument, Literal) and argument.value is None else found
 
 
-def union(ranges: Iterable[Range | None]) -> Range:
+def union(ranges: Iterable[Extent | None]) -> Extent:
     """The smallest range around all; None stands for nothing but null."""
     found = list(ranges)
     filled = [each for each in found if each is not None]
     nullable = len(filled) < len(found) or any(each.nullable for each in filled)
     if not filled:
-        return Range(nullable=nullable)
+        return Extent(nullable=nullable)
     low = None if any(each.low is None for each in filled) else min(each.low for each in filled)
     high = None if any(each.high is None for each in filled) else max(each.high for each in filled)
-    return Range(low, high, nullable)
+    return Extent(low, high, nullable)
 
 
-_OPERATORS: dict[str, Callable[[Call, list[Range]], Range]] = {
+_OPERATORS: dict[str, Callable[[Call, list[Extent]], Extent]] = {
     "+": _strict(_plus),
     "-": _strict(_difference),
     "*": _strict(_times),

@@ -35,14 +35,14 @@ _HAIR = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class OrderedValues:
     """The values of one cell in their order, and the replicate group of each."""
 
     ordered: Floats
     groups: Integers
 
     @classmethod
-    def of(cls, values: Floats, groups: Integers) -> Values:
+    def of(cls, values: Floats, groups: Integers) -> OrderedValues:
         order = np.argsort(values, kind="stable")
         return cls(values[order], groups[order])
 

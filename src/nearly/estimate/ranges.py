@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from nearly.errors import Unsupported
-from nearly.estimate.expression_range import Box, Range, exact, range_of
+from nearly.estimate.expression_range import Extent, UnreadBlock, exact, range_of
 from nearly.estimate.verdict import verdict
 from nearly.plan.expressions import Column, Expression
 from nearly.plan.functions.aggregates import average_type
@@ -37,7 +37,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UnreadPart:
     """An unread block as an aggregate sees it: between `fewest` and `most` values that lie in [low, high]."""
 
     fewest: int
@@ -47,8 +47,13 @@ class Part:
 
 
 def unread_bounds(
-    function: str, argument: Expression | None, boxes: Iterable[Box], where: Expression | None = None, *, grouped: bool = False
-) -> Range:
+    function: str,
+    argument: Expression | None,
+    boxes: Iterable[UnreadBlock],
+    where: Expression | None = None,
+    *,
+    grouped: bool = False,
+) -> Extent:
     """The range of an aggregate over the unread boxes alone; `argument` is None for `count(*)`.
 
     Only rows for which `where` is true count. `grouped` says that a row may also belong to another group than the one asked for.
@@ -57,19 +62,19 @@ def unread_bounds(
     return bounds(function, DOUBLE if argument is None else argument.type, parts)
 
 
-def part_of(argument: Expression | None, box: Box, where: Expression | None = None, *, grouped: bool = False) -> Part:
+def part_of(argument: Expression | None, box: UnreadBlock, where: Expression | None = None, *, grouped: bool = False) -> UnreadPart:
     """What a box holds for an aggregate; it does not depend on what is read, so computing it once for each block will do."""
     rows, columns = box
-    held = verdict(where, Box(rows, columns))
-    found = Range(nullable=False) if argument is None else range_of(argument, Box(rows, columns))
+    held = verdict(where, UnreadBlock(rows, columns))
+    found = Extent(nullable=False) if argument is None else range_of(argument, UnreadBlock(rows, columns))
     most = rows if held.true else 0
     fewest = rows if held.certain and not grouped else 0
     if isinstance(argument, Column) and argument.name in columns and (nulls := columns[argument.name][2]) is not None:
-        return Part(max(fewest - nulls, 0), min(most, rows - nulls), found.low, found.high)
-    return Part(0 if found.nullable else fewest, most, found.low, found.high)
+        return UnreadPart(max(fewest - nulls, 0), min(most, rows - nulls), found.low, found.high)
+    return UnreadPart(0 if found.nullable else fewest, most, found.low, found.high)
 
 
-def bounds(function: str, type_: DataType, unread: Iterable[Part], read: Read | None = None) -> Range:
+def bounds(function: str, type_: DataType, unread: Iterable[UnreadPart], read: Read | None = None) -> Extent:
     """The range in which an aggregate over values of this type will end, given what was read and the unread parts.
 
     An end is None where nothing is known for sure.
@@ -80,7 +85,7 @@ def bounds(function: str, type_: DataType, unread: Iterable[Part], read: Read | 
     done = read or Read()
     match function:
         case "count":
-            return Range(done.count + sum(each.fewest for each in parts), done.count + sum(each.most for each in parts), False)
+            return Extent(done.count + sum(each.fewest for each in parts), done.count + sum(each.most for each in parts), False)
         case "sum":
             return _sum(parts, done, type_)
         case "avg":
@@ -90,9 +95,9 @@ def bounds(function: str, type_: DataType, unread: Iterable[Part], read: Read | 
     return _greatest(parts, done, type_)
 
 
-def _sum(parts: Sequence[Part], read: Read, type_: DataType) -> Range:
+def _sum(parts: Sequence[UnreadPart], read: Read, type_: DataType) -> Extent:
     if not read.count and not parts:
-        return Range()
+        return Extent()
     low, high = (_total([_extreme_sum(each, sign) for each in parts], read) for sign in (-1, 1))
     return _rounded_outward(low, high, parts, read, type_)
 
@@ -106,7 +111,9 @@ def _total(sums: Sequence[Fraction | None], read: Read) -> Fraction | None:
     return total
 
 
-def _rounded_outward(low: Fraction | None, high: Fraction | None, parts: Sequence[Part], read: Read, type_: DataType) -> Range:
+def _rounded_outward(
+    low: Fraction | None, high: Fraction | None, parts: Sequence[UnreadPart], read: Read, type_: DataType
+) -> Extent:
     """Both ends in the result's type; those of fractions leave room for the rounding errors of so many additions."""
     slack = Fraction(0)
     if type_ in FRACTIONS:
@@ -116,10 +123,10 @@ def _rounded_outward(low: Fraction | None, high: Fraction | None, parts: Sequenc
         slack = Fraction(1, 10**type_.scale)
     low, high = (None if low is None else low - slack), (None if high is None else high + slack)
     nullable = not read.count and not any(each.fewest for each in parts)
-    return Range(_held(low, type_, up=False), _held(high, type_, up=True), nullable)
+    return Extent(_held(low, type_, up=False), _held(high, type_, up=True), nullable)
 
 
-def _extreme_sum(part: Part, sign: int) -> Fraction | None:
+def _extreme_sum(part: UnreadPart, sign: int) -> Fraction | None:
     """The least (sign -1) or greatest (sign 1) sum of the part's values."""
     end = part.low if sign < 0 else part.high
     if end is None:
@@ -127,12 +134,12 @@ def _extreme_sum(part: Part, sign: int) -> Fraction | None:
     return Fraction(end * (part.most if end * sign > 0 else part.fewest))
 
 
-def _average(parts: Sequence[Part], read: Read, type_: DataType) -> Range:
+def _average(parts: Sequence[UnreadPart], read: Read, type_: DataType) -> Extent:
     low, high = (_extreme_average(parts, read, sign) for sign in (-1, 1))
     return _rounded_outward(low, high, parts, read, average_type(type_))
 
 
-def _extreme_average(parts: Sequence[Part], read: Read, sign: int) -> Fraction | None:
+def _extreme_average(parts: Sequence[UnreadPart], read: Read, sign: int) -> Fraction | None:
     """The most extreme average: all rows that must count at their extreme value, then parts in order while they help."""
     ends = [(each.low if sign < 0 else each.high) for each in parts]
     start = exact(read.total if read.total is not None else 0)
@@ -147,21 +154,21 @@ def _extreme_average(parts: Sequence[Part], read: Read, sign: int) -> Fraction |
     return total / count if count else None
 
 
-def _least(parts: Sequence[Part], read: Read, type_: DataType) -> Range:
+def _least(parts: Sequence[UnreadPart], read: Read, type_: DataType) -> Extent:
     """MIN: any unread value may be the least; it is at most what was read, and at most the top of a block that must count."""
     lows = [each.low for each in parts] + ([exact(read.least)] if read.least is not None else [])
     tops = [each.high for each in parts if each.fewest and each.high is not None]
     tops += [exact(read.least)] if read.least is not None else []
     low = None if not lows or None in lows else min(lows)
-    return Range(_held(low, type_, up=False), _held(min(tops, default=None), type_, up=True), not tops)
+    return Extent(_held(low, type_, up=False), _held(min(tops, default=None), type_, up=True), not tops)
 
 
-def _greatest(parts: Sequence[Part], read: Read, type_: DataType) -> Range:
+def _greatest(parts: Sequence[UnreadPart], read: Read, type_: DataType) -> Extent:
     highs = [each.high for each in parts] + ([exact(read.greatest)] if read.greatest is not None else [])
     bottoms = [each.low for each in parts if each.fewest and each.low is not None]
     bottoms += [exact(read.greatest)] if read.greatest is not None else []
     high = None if not highs or None in highs else max(highs)
-    return Range(_held(max(bottoms, default=None), type_, up=False), _held(high, type_, up=True), not bottoms)
+    return Extent(_held(max(bottoms, default=None), type_, up=False), _held(high, type_, up=True), not bottoms)
 
 
 def _held(value: Any, type_: DataType, *, up: bool) -> Any:

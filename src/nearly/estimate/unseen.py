@@ -53,7 +53,7 @@ class Aim(NamedTuple):
     strength: float
 
 
-class State(NamedTuple):
+class Fitted(NamedTuple):
     """The model at one place: share of keys with each K, chances of k = 1, 2, ... (not normalised), R, penalised log-likelihood."""
 
     density: Floats
@@ -95,15 +95,15 @@ class Spectrum:
         columns = np.column_stack([curves, 10 * occurrences / population, occurrences == 1])
         return cls(counts[:near], chances, np.log(np.diff(edges)), columns, _stiffness(octaves))
 
-    def at(self, place: Floats) -> State:
+    def at(self, place: Floats) -> Fitted:
         logs = self.columns @ place + self.log_widths
         density = np.exp(logs - logs.max())
         density /= density.sum()
         chances = self.chances[1 : len(self.counts) + 1] @ density + 1e-300
         likelihood = self.counts @ np.log(chances / chances.sum()) - place @ self.stiffness @ place / 2
-        return State(density, chances, max(float(self.chances[0] @ density / chances.sum()), 1e-300), float(likelihood))
+        return Fitted(density, chances, max(float(self.chances[0] @ density / chances.sum()), 1e-300), float(likelihood))
 
-    def slopes(self, state: State) -> Slopes:
+    def slopes(self, state: Fitted) -> Slopes:
         weighted = self.columns * state.density[:, None]
         chances = self.chances[1 : len(self.counts) + 1] @ weighted
         total = state.chances.sum()
@@ -146,7 +146,7 @@ class Unseen:
 
     spectrum: Spectrum
     place: Floats
-    state: State
+    state: Fitted
     slopes: Slopes
 
     @classmethod
@@ -240,7 +240,7 @@ def _stiffness(octaves: float) -> Floats:
     return stiffness + _LOOSE * np.eye(_DEGREE + 2)
 
 
-def _goal(state: State, aim: Aim | None) -> float:
+def _goal(state: Fitted, aim: Aim | None) -> float:
     """What is to be maximised: the likelihood, less the squared distance from the aim."""
     if aim is None:
         return state.likelihood

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nearly.estimate.expression_range import Box, Range, range_of
+from nearly.estimate.expression_range import Extent, UnreadBlock, range_of
 from nearly.plan.expressions import Call, Column, Expression, Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TruthValues:
     """Which values a predicate may take."""
 
     true: bool
@@ -27,17 +27,17 @@ class Verdict:
         return self.true and not self.false and not self.null
 
 
-ANY = Verdict(True, True, True)
-ALWAYS = Verdict(True, False, False)
+ANY = TruthValues(True, True, True)
+ALWAYS = TruthValues(True, False, False)
 
 
-def verdict(predicate: Expression | None, box: Box) -> Verdict:
+def verdict(predicate: Expression | None, box: UnreadBlock) -> TruthValues:
     """The verdict on a predicate; None is no predicate, which is always true. What is not understood may be anything."""
     match predicate:
         case None:
             return ALWAYS
         case Literal(value=value):
-            return Verdict(value is True, value is False, value is None)
+            return TruthValues(value is True, value is False, value is None)
         case Call(function="and"):
             return _conjunction(*(verdict(each, box) for each in predicate.arguments))
         case Call(function="or"):
@@ -58,24 +58,24 @@ def verdict(predicate: Expression | None, box: Box) -> Verdict:
     return ANY
 
 
-def _conjunction(*parts: Verdict) -> Verdict:
+def _conjunction(*parts: TruthValues) -> TruthValues:
     """AND: false if one is; null if none is false and one is null."""
     result = ALWAYS
     for part in parts:
         null = (result.null and (part.null or part.true)) or (part.null and result.true)
-        result = Verdict(result.true and part.true, result.false or part.false, null)
+        result = TruthValues(result.true and part.true, result.false or part.false, null)
     return result
 
 
-def _negation(part: Verdict) -> Verdict:
-    return Verdict(part.false, part.true, part.null)
+def _negation(part: TruthValues) -> TruthValues:
+    return TruthValues(part.false, part.true, part.null)
 
 
-def _is_null(operand: Expression, box: Box) -> Verdict:
+def _is_null(operand: Expression, box: UnreadBlock) -> TruthValues:
     found = range_of(operand, box)
     known = box.columns.get(operand.name) if isinstance(operand, Column) else None
     only_null = known is not None and known[2] == box.rows
-    return Verdict(found.nullable, not only_null, False)
+    return TruthValues(found.nullable, not only_null, False)
 
 
 def _before(left: Any, right: Any) -> bool:
@@ -86,13 +86,13 @@ def _before(left: Any, right: Any) -> bool:
         return False
 
 
-def _less(left: Range, right: Range) -> tuple[bool, bool]:
+def _less(left: Extent, right: Extent) -> tuple[bool, bool]:
     """Whether left < right (may be true, may be false)."""
     never = _known(left.low, right.high) and not _before(left.low, right.high)
     return not never, not _before(left.high, right.low)
 
 
-def _equal(left: Range, right: Range) -> tuple[bool, bool]:
+def _equal(left: Extent, right: Extent) -> tuple[bool, bool]:
     apart = _before(left.high, right.low) or _before(right.high, left.low)
     same = left.bounded and right.bounded and left.low == left.high == right.low == right.high
     return not apart, not same
@@ -110,7 +110,7 @@ def _swap(answer: tuple[bool, bool]) -> tuple[bool, bool]:
     return answer[1], answer[0]
 
 
-_COMPARISONS: dict[str, Callable[[Range, Range], tuple[bool, bool]]] = {
+_COMPARISONS: dict[str, Callable[[Extent, Extent], tuple[bool, bool]]] = {
     "=": _equal,
     "<>": lambda left, right: _swap(_equal(left, right)),
     "<": _less,
@@ -120,6 +120,6 @@ _COMPARISONS: dict[str, Callable[[Range, Range], tuple[bool, bool]]] = {
 }
 
 
-def _compared(function: str, left: Range, right: Range) -> Verdict:
+def _compared(function: str, left: Extent, right: Extent) -> TruthValues:
     true, false = _COMPARISONS[function](left, right)
-    return Verdict(true, false, left.nullable or right.nullable)
+    return TruthValues(true, false, left.nullable or right.nullable)

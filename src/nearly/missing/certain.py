@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from nearly.answer import Answer
 from nearly.errors import Unsupported
-from nearly.missing.range_query import Item
+from nearly.missing.range_query import AnswerColumn
 
 PIECE = "nearly_piece_"
 
@@ -26,23 +26,23 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AverageParts:
     """Where the sum and the count behind an average are, among the columns of the extended query."""
 
     sum: int
     count: int
 
 
-def extended(tree: exp.Expr, items: Sequence[Item]) -> tuple[str, dict[int, Piece]]:
+def extended(tree: exp.Expr, items: Sequence[AnswerColumn]) -> tuple[str, dict[int, AverageParts]]:
     """The query with sum and count beside each average, and where they are."""
     if not isinstance(tree, exp.Select):
         raise Unsupported("a range of a set operation or of VALUES; ask a SELECT with aggregates")
     wider = tree.copy()
-    pieces: dict[int, Piece] = {}
+    pieces: dict[int, AverageParts] = {}
     for place, item in enumerate(items):
         if item.call is not None and item.call.function == "avg":
             node = wider.expressions[place].unalias()
-            pieces[place] = Piece(len(wider.expressions), len(wider.expressions) + 1)
+            pieces[place] = AverageParts(len(wider.expressions), len(wider.expressions) + 1)
             for function in ("sum", "count"):
                 wider.expressions.append(exp.alias_(_renamed(node, function), f"{PIECE}{len(wider.expressions)}"))
     return str(wider.sql(dialect="spark")), pieces

@@ -14,7 +14,7 @@ from nearly.missing.certain import extended
 from nearly.missing.check import Violation, check
 from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.joins.join_range import JoinRange
-from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.cells import TimeLimit
 from nearly.missing.programmes.conflicts import refuse_conflicts
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_query import range_query
@@ -69,7 +69,7 @@ class Contingency:
             return None
         rows = RowSpace.of(schema, self.engine.cluster.time_zone)
         problem = Problem(given.bound_to(rows))
-        refuse_conflicts(problem, Deadline(DEFAULT_SECONDS))
+        refuse_conflicts(problem, TimeLimit(DEFAULT_SECONDS))
         self._stated[schema.name.lower()] = MissingRows(schema.name, given, problem, self.engine)
         return self._stated[schema.name.lower()]
 
@@ -88,14 +88,14 @@ class Contingency:
             )
         if len(query.scans) > 1:
             problems = {name: stated.problem for name, stated in known.items() if stated is not None}
-            yield from JoinRange(query, bound.types, problems, self.engine, Deadline(seconds)).answers(text, ask)
+            yield from JoinRange(query, bound.types, problems, self.engine, TimeLimit(seconds)).answers(text, ask)
             return
         (stated,) = known.values()
         if stated is None:
             return
         wider, pieces = extended(tree, query.items)
         for certain in ask(wider):
-            yield TableRange(stated.problem, query, bound.types, Deadline(seconds)).answer(certain, pieces)
+            yield TableRange(stated.problem, query, bound.types, TimeLimit(seconds)).answer(certain, pieces)
 
     def _known(self, table: str) -> MissingRows | None:
         stated = self._stated.get(table.lower())

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nearly.engine.history import frame_of, sample, schema_of, summarise_parts, time_zone
-from nearly.engine.split_tree import PART, ROWS, Node, Part, Partition, Split, merged
+from nearly.engine.split_tree import PART, ROWS, Leaf, Node, Partition, Split, merged
 from nearly.errors import SchemaError, unknown
 from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.statements.constraint import Constraint, ValueRange
@@ -97,7 +97,7 @@ def partition(drawn: pa.Table, columns: Sequence[str], parts: int) -> Partition:
 
     def grow(rows: pa.Table, wanted: int, turn: int) -> Node:
         if wanted <= 1 or rows.num_rows < 2:
-            return Part(next(numbers))
+            return Leaf(next(numbers))
         for step in range(len(columns)):
             column = columns[(turn + step) % len(columns)]
             values = rows.column(column)
@@ -110,7 +110,7 @@ def partition(drawn: pa.Table, columns: Sequence[str], parts: int) -> Partition:
             left = grow(below, share, turn + step + 1)
             right = grow(rows.filter(pc.invert(mask)), wanted - share, turn + step + (value is not None))
             return Split(column, None if value is None else value.as_py(), left, right)
-        return Part(next(numbers))
+        return Leaf(next(numbers))
 
     return Partition(grow(drawn, parts, 0))
 
@@ -151,7 +151,7 @@ Limits = dict[str, tuple[Any, Any, bool | None]]
 
 def _boxes(node: Node, limits: Limits) -> list[tuple[int, Limits]]:
     """The number of every part and what its path says of each column."""
-    if isinstance(node, Part):
+    if isinstance(node, Leaf):
         return [(node.number, limits)]
     low, high, _ = limits.get(node.column, (None, None, None))
     if node.value is None:

@@ -11,7 +11,7 @@ from nearly.algebra.boxes import Box, Region, box, difference, intersection
 from nearly.algebra.ordered_sets import ONLY_NULL, OrderedSet
 from nearly.errors import Unsupported
 from nearly.missing.statements.bound_set import BoundSet
-from nearly.missing.statements.domains import Domain
+from nearly.missing.statements.domains import OrderedDomain
 from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.types import STRING
 
@@ -81,7 +81,7 @@ def _size(sides: Sequence[Sequence[Any]]) -> int:
     return size
 
 
-def _values(side: OrderedSet, domain: Domain) -> list[Any] | None:
+def _values(side: OrderedSet, domain: OrderedDomain) -> list[Any] | None:
     found: list[Any] = [None] if side.null else []
     for first, end in side.pieces:
         ranks = _ranks(first, end, domain)
@@ -91,7 +91,7 @@ def _values(side: OrderedSet, domain: Domain) -> list[Any] | None:
     return found
 
 
-def _ranks(first: Any, end: Any, domain: Domain) -> Iterator[Any] | range | list[Any] | None:
+def _ranks(first: Any, end: Any, domain: OrderedDomain) -> Iterator[Any] | range | list[Any] | None:
     if domain.type == STRING:
         return [first] if end == domain.next(first) else None
     return range(first, end) if end - first <= MOST_NEW_GROUPS else None

@@ -15,13 +15,13 @@ from nearly.plan.expressions import (
     has_subquery,
     substitute,
 )
-from nearly.plan.nodes import Aggregate, Filter, Join, Limit, Plan, Project, Query, Scan, Sort
+from nearly.plan.nodes import BoundQuery, Filter, GroupBy, Join, Limit, Plan, Project, Scan, Sort
 
 FUNCTIONS = ("sum", "count", "avg", "min", "max")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class AnswerColumn:
     """A column of the answer: a grouping key (its expression over the tables), or an aggregate."""
 
     key: Expression | None
@@ -34,7 +34,7 @@ class RangeQuery:
 
     scans: tuple[Scan, ...]
     predicates: tuple[Expression, ...]
-    items: tuple[Item, ...]
+    items: tuple[AnswerColumn, ...]
     keys: tuple[Expression, ...]
 
 
@@ -45,7 +45,7 @@ class _Flat:
     values: Mapping[str, Expression]
 
 
-def range_query(query: Query) -> RangeQuery:
+def range_query(query: BoundQuery) -> RangeQuery:
     """The parts of a bound query, or `Unsupported` with the reason."""
     plan = query.plan
     while isinstance(plan, Sort):
@@ -55,9 +55,9 @@ def range_query(query: Query) -> RangeQuery:
     outputs = None
     if isinstance(plan, Project):
         outputs, plan = plan.outputs, plan.child
-    if isinstance(plan, Filter) and isinstance(plan.child, Aggregate):
+    if isinstance(plan, Filter) and isinstance(plan.child, GroupBy):
         raise Unsupported("a range of a query with HAVING: which groups pass is not known; leave it out and look at the bounds")
-    if not isinstance(plan, Aggregate):
+    if not isinstance(plan, GroupBy):
         raise Unsupported(
             "only aggregates have a range: SUM, COUNT, AVG, MIN and MAX, with WHERE and GROUP BY, over tables and inner joins"
         )
@@ -66,7 +66,7 @@ def range_query(query: Query) -> RangeQuery:
     flat = _flatten(plan.child)
     below = dict(flat.values)
     made = {output.name: _item(output.expression, below) for output in plan.aggregates}
-    made |= {key.name: Item(substitute(key.expression, below), None) for key in plan.keys}
+    made |= {key.name: AnswerColumn(substitute(key.expression, below), None) for key in plan.keys}
     shown = list(plan.columns) if outputs is None else [output.expression for output in outputs]
     items = []
     for expression in shown:
@@ -76,7 +76,7 @@ def range_query(query: Query) -> RangeQuery:
     return RangeQuery(flat.scans, flat.predicates, tuple(items), tuple(substitute(key.expression, below) for key in plan.keys))
 
 
-def _item(call: Expression, below: dict[str, Expression]) -> Item:
+def _item(call: Expression, below: dict[str, Expression]) -> AnswerColumn:
     if not isinstance(call, AggregateCall):
         raise Unsupported("a range of something that is no aggregate")
     if call.function not in FUNCTIONS:
@@ -88,7 +88,7 @@ def _item(call: Expression, below: dict[str, Expression]) -> Item:
     replaced = substitute(call, below)
     if has_subquery(replaced) or not isinstance(replaced, AggregateCall):
         raise Unsupported("a range of an aggregate with a subquery")
-    return Item(None, replaced)
+    return AnswerColumn(None, replaced)
 
 
 def _flatten(plan: Plan) -> _Flat:

@@ -12,15 +12,15 @@ import pyarrow as pa
 from nearly.algebra.boxes import EVERYWHERE, Region, intersection
 from nearly.answer import Answer
 from nearly.errors import Unsupported
-from nearly.missing.certain import Bounds, Piece, bounds_at, without_pieces
+from nearly.missing.certain import AverageParts, Bounds, bounds_at, without_pieces
 from nearly.missing.groups import Key, group_region, key_columns, new_groups
 from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
-from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.cells import TimeLimit
 from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.measures import MissingMeasure
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.proof import RangeProof
-from nearly.missing.range_query import Item, RangeQuery
+from nearly.missing.range_query import AnswerColumn, RangeQuery
 from nearly.missing.statements.bound_set import sources_of
 from nearly.missing.statements.predicates import Regions
 from nearly.missing.values import end_value, half_width
@@ -40,9 +40,9 @@ class TableRange:
     problem: Problem
     query: RangeQuery
     types: tuple[DataType, ...]
-    deadline: Deadline
+    deadline: TimeLimit
 
-    def answer(self, certain: Answer, pieces: Mapping[int, Piece]) -> Answer:
+    def answer(self, certain: Answer, pieces: Mapping[int, AverageParts]) -> Answer:
         """The answer over certain and missing rows. Probable and certain bounds of the certain part are widened alike."""
         keys = self._certain_keys(certain)
         added = new_groups(self._columns, self._where, set(keys), self.problem.bound)
@@ -93,15 +93,15 @@ class TableRange:
         region = intersection(self._where, group_region(self._columns, key, self._regions.rows))
         return tuple(self._range(ranger, item, region, certain(place)) for place, item in enumerate(self.query.items))
 
-    def _range(self, ranger: Ranger, item: Item, region: Region, certain: Certain) -> AggregateRange | None:
+    def _range(self, ranger: Ranger, item: AnswerColumn, region: Region, certain: Certain) -> AggregateRange | None:
         if item.call is None:
             return None
         if item.call.where is not None:
             region = intersection(region, self._regions.true(item.call.where))
         argument = item.call.arguments[0] if item.call.arguments else None
-        return ranger(item.call.function, Question(region, Measure(self._regions, argument)), certain)
+        return ranger(item.call.function, Question(region, MissingMeasure(self._regions, argument)), certain)
 
-    def _certain(self, answer: Answer, pieces: Mapping[int, Piece], row: int, *, hard: bool) -> Callable[[int], Certain]:
+    def _certain(self, answer: Answer, pieces: Mapping[int, AverageParts], row: int, *, hard: bool) -> Callable[[int], Certain]:
         """What is known of the certain rows for each column of a row; a group that they do not have is empty."""
 
         def at(column: int) -> Bounds:
@@ -129,7 +129,7 @@ class TableRange:
 
     def _can_appear(self, ranger: Ranger, key: Key) -> bool:
         region = intersection(self._where, group_region(self._columns, key, self._regions.rows))
-        found = ranger("count", Question(region, Measure(self._regions, None)), Certain(Bounds(0, 0)))
+        found = ranger("count", Question(region, MissingMeasure(self._regions, None)), Certain(Bounds(0, 0)))
         return found.high is None or found.high > 0
 
     def _other(self, rest: Region) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from nearly.algebra.half_spaces import lowest
 from nearly.algebra.ordered_sets import Rank, span
 from nearly.errors import ConstraintError, SchemaError, Unsupported
 from nearly.missing.programmes.aggregate_range import ENDS, AggregateRange
-from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.cells import TimeLimit
 from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.measures import MissingMeasure
 from nearly.missing.programmes.problem import End, Problem
 from nearly.missing.statements.points import decoded, point
 from nearly.missing.statements.row_space import RowSpace
@@ -69,7 +69,7 @@ class Witnesses:
         """Rows that constraints away from the query ask for."""
         covered = {place for stake in end.stakes for place in stake.part.constraints} if end.counts else set()
         parts = [self.problem.alone] if self.problem.alone.cells else []
-        parts += [self.problem.part(each, EVERYWHERE, Deadline()) for each in self.problem.bound.components if len(each) > 1]
+        parts += [self.problem.part(each, EVERYWHERE, TimeLimit()) for each in self.problem.bound.components if len(each) > 1]
         for part in parts:
             if covered.isdisjoint(part.constraints):
                 counts = part.block.instance([False] * len(part.cells)) or ()
@@ -100,7 +100,7 @@ def _counting(cell: Region, question: Question, target: Any, by_rank: bool, spac
     return point(intersection(cell, question.region)[0], {})
 
 
-def _corners(each: Box, measure: Measure, space: RowSpace) -> Iterator[dict[str, Rank]]:
+def _corners(each: Box, measure: MissingMeasure, space: RowSpace) -> Iterator[dict[str, Rank]]:
     """Values at the ends of the measure's columns, in all combinations."""
     columns = sorted(measure.columns)
     ends = []

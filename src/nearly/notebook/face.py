@@ -12,7 +12,7 @@ from nearly.display.status import Clock, progress_line, remarks
 from nearly.display.trail import Trail
 from nearly.notebook.plot import convergence_plot
 from nearly.notebook.table import html_table, paragraph
-from nearly.printing.frame import Frame
+from nearly.printing.frame import TextTable
 from nearly.printing.numbers import duration_text
 
 SHOWN_ROWS = 25
@@ -44,7 +44,7 @@ class Notebook:
 
 def page(answer: Answer, trail: Trail, clock: Clock) -> str:
     """The table, the plot of the first number that is uncertain, and a line that says where the query stands."""
-    frame = Frame.of(answer.table, answer.low, answer.high, trail.rows)
+    frame = TextTable.of(answer.table, answer.low, answer.high, trail.rows)
     frame = frame.with_histories(trail.sparklines(len(frame.columns)))
     notes = ", ".join((*(f"... {note}" for note in frame.notes), *remarks(answer)))
     status = progress_line(answer, clock.elapsed)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from nearly.printing.cells import Cell
-from nearly.printing.frame import Column, Frame
+from nearly.printing.cells import CellText
+from nearly.printing.frame import TextColumn, TextTable
 
 _NUMBER = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
 _TEXT = "text-align:left"
@@ -14,7 +14,7 @@ _HISTORY = "color:#6b7fb3;font-family:monospace"
 _NULL = "color:#999;font-style:italic"
 
 
-def html_table(frame: Frame) -> str:
+def html_table(frame: TextTable) -> str:
     """Names, then a row for each row; whatever the data contains is text, never markup."""
     head = "".join(f'<th style="{_style(column)}">{escape(column.name)}</th>' for column in frame.columns)
     rows = []
@@ -29,11 +29,11 @@ def paragraph(text: str) -> str:
     return f'<p style="margin:4px 0;color:#666">{escape(text)}</p>'
 
 
-def _style(column: Column) -> str:
+def _style(column: TextColumn) -> str:
     return _NUMBER if column.numeric else _TEXT
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: CellText) -> str:
     value = f'<span style="{_NULL}">{escape(cell.value)}</span>' if cell.null else escape(cell.value)
     interval = f' <span style="{_INTERVAL}">{escape(cell.interval)}</span>' if cell.interval else ""
     history = f' <span style="{_HISTORY}">{escape(cell.history)}</span>' if cell.history else ""

@@ -11,18 +11,18 @@ from nearly.plan.expressions import (
     Cast,
     Column,
     Expression,
-    Frame,
     Literal,
     SortKey,
     Subquery,
     UserCall,
     WindowCall,
+    WindowFrame,
 )
 from nearly.plan.nodes import (
-    Aggregate,
     Apply,
     Exchange,
     Filter,
+    GroupBy,
     Input,
     Join,
     Limit,
@@ -57,7 +57,7 @@ def _join(plan: Join) -> str:
     return f"Join {plan.kind}" + (f" on {show(plan.condition)}" if plan.condition else "")
 
 
-def _aggregate(plan: Aggregate) -> str:
+def _aggregate(plan: GroupBy) -> str:
     sets = f" grouping sets {list(plan.sets)}" if plan.sets is not None else ""
     return f"Aggregate by [{_outputs(plan.keys)}] of [{_outputs(plan.aggregates)}]{sets}"
 
@@ -73,7 +73,7 @@ _TELLERS: dict[type[Plan], Callable[..., str]] = {
     Filter: lambda plan: f"Filter {show(plan.predicate)}",
     Project: lambda plan: f"Project {_outputs(plan.outputs)}".rstrip(),
     Join: _join,
-    Aggregate: _aggregate,
+    GroupBy: _aggregate,
     Window: lambda plan: f"Window {_outputs(plan.outputs)}",
     SetOperation: lambda plan: f"{plan.kind.capitalize()}{' all' if plan.every else ''}",
     Sort: lambda plan: f"Sort {', '.join(_key(key) for key in plan.keys)}",
@@ -129,7 +129,7 @@ def _key(key: SortKey) -> str:
     return f"{show(key.expression)} {'asc' if key.ascending else 'desc'}{nulls}"
 
 
-def _frame(frame: Frame | None) -> str:
+def _frame(frame: WindowFrame | None) -> str:
     return "" if frame is None else f" {frame.unit} {_bound(frame.start)} to {_bound(frame.end)}"
 
 

@@ -86,7 +86,7 @@ class AggregateCall(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class WindowFrame:
     """A window frame; a bound is None for unbounded, an offset otherwise (negative is preceding, 0 the current row)."""
 
     unit: str
@@ -101,7 +101,7 @@ class WindowCall(Expression):
     call: Expression
     partition: tuple[Expression, ...]
     order: tuple[SortKey, ...]
-    frame: Frame | None = None
+    frame: WindowFrame | None = None
 
 
 @node

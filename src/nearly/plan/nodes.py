@@ -238,7 +238,7 @@ class Join(Plan):
 
 
 @node
-class Aggregate(Plan):
+class GroupBy(Plan):
     """Groups by `keys`; no keys means one row, also for no input.
 
     `sets` lists, for GROUPING SETS, the positions of the keys each set keeps (the others become null); then `grouping_id` names
@@ -365,7 +365,7 @@ class Exchange(Plan):
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class BoundQuery:
     """A bound query: its plan, and the names its columns have for the user (they may repeat).
 
     `unnamed` tells that some name was left to Spark's own naming of expressions.

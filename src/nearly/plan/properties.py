@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import product
 
 from nearly.plan.expressions import Call, Column, conjuncts
-from nearly.plan.nodes import Aggregate, Apply, Filter, Join, Limit, Output, Plan, Project, Scan, SetOperation, Sort, Values
+from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Limit, Output, Plan, Project, Scan, SetOperation, Sort, Values
 from nearly.plan.schema import FindTable
 
 Key = frozenset[str]
@@ -35,7 +35,7 @@ def keys(plan: Plan, find_table: FindTable) -> Keys:
             return frozenset({frozenset[str]()}) if len(plan.rows) <= 1 else NO_KEYS
         case Project():
             return _renamed(below(plan.child), plan.outputs)
-        case Aggregate():
+        case GroupBy():
             if plan.sets is not None:
                 extra = {plan.grouping_id.name} if plan.grouping_id else set()
                 return frozenset({frozenset({key.name for key in plan.keys} | extra)})
@@ -58,7 +58,7 @@ def clustering(plan: Plan, find_table: FindTable) -> frozenset[str]:
         case Project():
             names = clustering(plan.child, find_table)
             return frozenset(o.name for o in plan.outputs if isinstance(o.expression, Column) and o.expression.name in names)
-        case Aggregate():
+        case GroupBy():
             names = clustering(plan.child, find_table)
             grouped = [key for key in plan.keys if isinstance(key.expression, Column) and key.expression.name in names]
             return frozenset(key.name for key in grouped) if plan.sets is None else frozenset()
@@ -136,6 +136,6 @@ def origins(plan: Plan) -> dict[str, str]:
             return {name: below[passed] for name, passed in columns if passed in below}
         case Join():
             return origins(plan.left) | origins(plan.right)
-        case Aggregate():
+        case GroupBy():
             return {column.name: column.name for column in plan.columns}
     return {}

@@ -15,9 +15,9 @@ from nearly.errors import Unsupported
 from nearly.plan.dialects import native, spark, sql
 from nearly.plan.expressions import Expression, SortKey
 from nearly.plan.nodes import (
-    Aggregate,
     Apply,
     Filter,
+    GroupBy,
     Input,
     Join,
     Limit,
@@ -130,7 +130,7 @@ class _Renderer:
         query.append("joins", join)
         return query
 
-    def aggregate(self, plan: Aggregate) -> exp.Expr:
+    def aggregate(self, plan: GroupBy) -> exp.Expr:
         keys = [self.dialect.expression(key.expression) for key in plan.keys]
         columns = [exp.alias_(key, output.name, quoted=True) for key, output in zip(keys, plan.keys, strict=True)]
         columns += self.outputs(plan.aggregates) if plan.aggregates else []
@@ -195,7 +195,7 @@ LOWERING: dict[type[Plan], Callable[..., exp.Expr]] = {
     Filter: _Renderer.filter,
     Project: _Renderer.project,
     Join: _Renderer.join,
-    Aggregate: _Renderer.aggregate,
+    GroupBy: _Renderer.aggregate,
     Window: _Renderer.window,
     SetOperation: _Renderer.set_operation,
     Sort: _Renderer.sort,
@@ -237,5 +237,5 @@ def _column(name: str) -> exp.Expr:
 
 def _repeated(plan: Plan) -> frozenset[Plan]:
     """Subplans that occur more than once and cost enough to be worth computing once."""
-    counts = Counter(node for node in plan.walk() if isinstance(node, Aggregate | Apply | Join | Window | SetOperation | Sort))
+    counts = Counter(node for node in plan.walk() if isinstance(node, GroupBy | Apply | Join | Window | SetOperation | Sort))
     return frozenset(node for node, count in counts.items() if count > 1)

@@ -36,7 +36,7 @@ class Decimal(DataType):
 
 
 @dataclass(frozen=True, slots=True)
-class Interval(DataType):
+class IntervalType(DataType):
     """An ANSI interval of months or of microseconds; `fields` is Spark's qualifier, as in `day to second`."""
 
     unit: str
@@ -107,12 +107,12 @@ def bounded_decimal(precision: int, scale: int) -> Decimal:
     return decimal(min(precision, MAX_PRECISION), min(scale, MAX_PRECISION))
 
 
-def month_interval(fields: str = "year to month") -> Interval:
-    return Interval(f"interval {fields}", "month", fields)
+def month_interval(fields: str = "year to month") -> IntervalType:
+    return IntervalType(f"interval {fields}", "month", fields)
 
 
-def day_interval(fields: str = "day to second") -> Interval:
-    return Interval(f"interval {fields}", "microsecond", fields)
+def day_interval(fields: str = "day to second") -> IntervalType:
+    return IntervalType(f"interval {fields}", "microsecond", fields)
 
 
 def is_numeric(type_: DataType) -> bool:
@@ -121,7 +121,7 @@ def is_numeric(type_: DataType) -> bool:
 
 def is_simple(type_: DataType) -> bool:
     """Whether the type is one of those this module knows, not an opaque one such as an array."""
-    return type_ in _ARROW or isinstance(type_, Decimal | Interval)
+    return type_ in _ARROW or isinstance(type_, Decimal | IntervalType)
 
 
 def decimal_for(type_: DataType) -> Decimal:
@@ -214,7 +214,7 @@ def to_arrow(type_: DataType) -> pa.DataType:
     """The Arrow type in which Spark returns values of this type."""
     if isinstance(type_, Decimal):
         return pa.decimal128(type_.precision, type_.scale)
-    if isinstance(type_, Interval):
+    if isinstance(type_, IntervalType):
         return pa.int32() if type_.unit == "month" else pa.duration("us")
     if type_ not in _ARROW:
         raise SchemaError(f"type {type_} has no fixed Arrow form")

@@ -19,7 +19,7 @@ LONGEST_TEXT = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CellText:
     """What is shown of one value: the value, the interval beside it, and how the value has moved."""
 
     value: str
@@ -28,23 +28,23 @@ class Cell:
     null: bool = False
 
 
-def cell(value: Any, low: Any, high: Any, decimals: int | None = None) -> Cell:
+def cell(value: Any, low: Any, high: Any, decimals: int | None = None) -> CellText:
     """A value and its bounds; equal bounds show nothing, bounds that are withheld a question mark. `decimals` is for doubles.
 
     >>> cell(1000, 1000, 1000), cell("a", None, None)
     (Cell(value='1,000', interval='', history='', null=False), Cell(value='a', interval='± ?', history='', null=False))
     """
     if value is None:
-        return Cell(NULL, null=True)
+        return CellText(NULL, null=True)
     known = number_text(value, decimals) if isinstance(value, float) else value_text(value)
     if certain(value, low, high):
-        return Cell(known)
+        return CellText(known)
     if low is None or high is None:
-        return Cell(known, UNKNOWN_INTERVAL)
+        return CellText(known, UNKNOWN_INTERVAL)
     if is_number(value):
         estimate = estimate_text(value, low, high)
-        return Cell(estimate.value, estimate.interval)
-    return Cell(known, f"[{value_text(low)}, {value_text(high)}]")
+        return CellText(estimate.value, estimate.interval)
+    return CellText(known, f"[{value_text(low)}, {value_text(high)}]")
 
 
 def certain(value: Any, low: Any, high: Any) -> bool:

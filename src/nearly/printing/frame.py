@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nearly.printing.cells import Cell, cell, certain, is_numeric
+from nearly.printing.cells import CellText, cell, certain, is_numeric
 from nearly.printing.characters import cut, visible, width
 from nearly.printing.numbers import decimals_of
 
@@ -20,12 +20,12 @@ INNER_GAP = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TextColumn:
     """A column of the answer: its name and the text of its cells. `evolving` columns have an interval in some row."""
 
     name: str
     numeric: bool
-    cells: tuple[Cell, ...]
+    cells: tuple[CellText, ...]
     evolving: bool = False
 
     @property
@@ -43,16 +43,16 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class TextTable:
     """Columns of equal length, and how many rows and columns of the answer are left out."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TextColumn, ...]
     rows: int
     hidden_rows: int = 0
     hidden_columns: int = 0
 
     @classmethod
-    def of(cls, table: pa.Table, low: pa.Table, high: pa.Table, rows: int) -> Frame:
+    def of(cls, table: pa.Table, low: pa.Table, high: pa.Table, rows: int) -> TextTable:
         """The first rows of three tables of one shape: values, lower and upper bounds."""
         shown = min(max(rows, 0), table.num_rows)
         columns = []
@@ -61,7 +61,7 @@ class Frame:
             columns.append(_column(field, sides))
         return cls(tuple(columns), shown, table.num_rows - shown)
 
-    def fitted(self, room: int) -> Frame:
+    def fitted(self, room: int) -> TextTable:
         """The frame with the last columns left out that do not fit; the first one always stays."""
         total, kept = -GAP, 0
         for column in self.columns:
@@ -71,7 +71,7 @@ class Frame:
             kept += 1
         return replace(self, columns=self.columns[:kept], hidden_columns=self.hidden_columns + len(self.columns) - kept)
 
-    def with_histories(self, histories: Sequence[Sequence[str]]) -> Frame:
+    def with_histories(self, histories: Sequence[Sequence[str]]) -> TextTable:
         """The frame with a history for each cell, given column by column."""
         columns = []
         for column, texts in zip(self.columns, histories, strict=True):
@@ -94,8 +94,8 @@ def _more(count: int, what: str) -> str:
     return f"{count:,} more {what}{'' if count == 1 else 's'}"
 
 
-def _column(field: pa.Field, sides: list[list[Any]]) -> Column:
+def _column(field: pa.Field, sides: list[list[Any]]) -> TextColumn:
     decimals = decimals_of([each for each in sides[0] if isinstance(each, float)])
     cells = tuple(cell(value, low, high, decimals) for value, low, high in zip(*sides, strict=True))
     evolving = any(not certain(*each) for each in zip(*sides, strict=True))
-    return Column(cut(visible(field.name), LONGEST_NAME), is_numeric(field.type), cells, evolving)
+    return TextColumn(cut(visible(field.name), LONGEST_NAME), is_numeric(field.type), cells, evolving)

@@ -27,7 +27,7 @@ _EVERY_DIGIT = Context(prec=1400)
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class NumberText:
     """A number and its interval as text."""
 
     value: str
@@ -63,7 +63,7 @@ def decimals_of(values: Iterable[float]) -> int:
     return max((len(text.partition(".")[2]) for text in texts), default=0)
 
 
-def estimate_text(value: Number, low: Number, high: Number) -> Estimate:
+def estimate_text(value: Number, low: Number, high: Number) -> NumberText:
     """A number that lies between two others: `value ± half-width`, or `value [low, high]` where that says much more.
 
     >>> estimate_text(37_734_107, 37_424_000, 38_044_000)
@@ -72,12 +72,12 @@ def estimate_text(value: Number, low: Number, high: Number) -> Estimate:
     Estimate(value='3.14', interval='[3.10, 4.00]')
     """
     if not all(math.isfinite(each) for each in (value, low, high)):
-        return Estimate(number_text(value), f"[{number_text(low)}, {number_text(high)}]")
+        return NumberText(number_text(value), f"[{number_text(low)}, {number_text(high)}]")
     with localcontext(_EVERY_DIGIT):
         return _rounded(Decimal(value), Decimal(low), Decimal(high), whole=isinstance(value, int))
 
 
-def _rounded(middle: Decimal, low: Decimal, high: Decimal, *, whole: bool) -> Estimate:
+def _rounded(middle: Decimal, low: Decimal, high: Decimal, *, whole: bool) -> NumberText:
     widest = max(abs(high - middle), abs(middle - low))
     place = _magnitude(widest) - KNOWN_DIGITS + 1
     step = Decimal(1).scaleb(max(place, 0) if whole else place)
@@ -85,8 +85,8 @@ def _rounded(middle: Decimal, low: Decimal, high: Decimal, *, whole: bool) -> Es
     below, above = shown - low, high - shown
     if min(below, above) * Decimal(LOPSIDED) < max(below, above):
         ends = (low.quantize(step, ROUND_FLOOR), high.quantize(step, ROUND_CEILING))
-        return Estimate(_plain(shown), f"[{_plain(ends[0])}, {_plain(ends[1])}]")
-    return Estimate(_plain(shown), f"± {_plain(max(below, above).quantize(step, ROUND_CEILING))}")
+        return NumberText(_plain(shown), f"[{_plain(ends[0])}, {_plain(ends[1])}]")
+    return NumberText(_plain(shown), f"± {_plain(max(below, above).quantize(step, ROUND_CEILING))}")
 
 
 def percent_text(share: float) -> str:

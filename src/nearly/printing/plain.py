@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nearly.printing.cells import Cell
+from nearly.printing.cells import CellText
 from nearly.printing.characters import pad, width
-from nearly.printing.frame import GAP, INNER_GAP, Column, Frame
+from nearly.printing.frame import GAP, INNER_GAP, TextColumn, TextTable
 
 
-def plain_table(frame: Frame) -> str:
+def plain_table(frame: TextTable) -> str:
     """Names, a rule, one line for each row, and a note of what is left out; numbers are aligned right.
 
     >>> import pyarrow as pa
@@ -23,20 +23,20 @@ def plain_table(frame: Frame) -> str:
     return "\n".join(line.rstrip() for line in _lines(frame))
 
 
-def cell_texts(column: Column) -> list[str]:
+def cell_texts(column: TextColumn) -> list[str]:
     """The cells of a column, each as wide as the widest: values, intervals and histories stand below each other."""
     widths = column.widths
     texts = [_cell_text(column, each, widths) for each in column.cells]
     return [pad(text, column.width, column.numeric) for text in texts]
 
 
-def _cell_text(column: Column, cell: Cell, widths: tuple[int, int, int]) -> str:
+def _cell_text(column: TextColumn, cell: CellText, widths: tuple[int, int, int]) -> str:
     parts = ((cell.value, column.numeric), (cell.interval, False), (cell.history, False))
     padded = [pad(text, columns, right) for (text, right), columns in zip(parts, widths, strict=True) if columns]
     return (" " * INNER_GAP).join(padded)
 
 
-def _lines(frame: Frame) -> Iterator[str]:
+def _lines(frame: TextTable) -> Iterator[str]:
     gap = " " * GAP
     columns = frame.columns
     yield gap.join(pad(column.name, column.width, column.numeric) for column in columns)

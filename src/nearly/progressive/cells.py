@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nearly.answer import NO_ROWS, Answer, UnseenRows
 from nearly.estimate.intervals import Interval
-from nearly.plan.nodes import Query
+from nearly.plan.nodes import BoundQuery
 from nearly.plan.types import to_arrow
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ class Sides:
     evolving: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, found: pa.Table, query: Query) -> Sides:
+    def of(cls, found: pa.Table, query: BoundQuery) -> Sides:
         """Every bound equal to the value."""
         columns = tuple(_typed(found.column(place), type_) for place, type_ in enumerate(_types(query)))
         return cls(columns, columns, columns, columns, columns)
@@ -120,7 +120,7 @@ def _is_number(type_: pa.DataType) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowChanges:
     """Which rows an answer lacks, and which of its own may go; `error` is the share of rows that this may change."""
 
     complete: bool = True
@@ -129,7 +129,9 @@ class Rows:
     error: float = 0.0
 
 
-def assemble(query: Query, sides: Sides, rows: Rows, progress: float, confidence: float, stats: dict[str, Any]) -> Answer:
+def assemble(
+    query: BoundQuery, sides: Sides, rows: RowChanges, progress: float, confidence: float, stats: dict[str, Any]
+) -> Answer:
     """An answer that is not yet exact."""
     schema = pa.schema([pa.field(name, type_) for name, type_ in zip(query.names, _types(query), strict=True)])
     columns = (sides.value, sides.low, sides.high, sides.hard_low, sides.hard_high)
@@ -140,7 +142,7 @@ def assemble(query: Query, sides: Sides, rows: Rows, progress: float, confidence
     )  # fmt: skip
 
 
-def _types(query: Query) -> list[pa.DataType]:
+def _types(query: BoundQuery) -> list[pa.DataType]:
     return [to_arrow(type_) for type_ in query.types]
 
 

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from nearly.engine.storage.blocks import ColumnStatistics
-from nearly.engine.stream.unit_state import State
+from nearly.engine.stream.unit_state import UnitState
 from nearly.engine.stream.units import Units
 from nearly.errors import Unsupported
-from nearly.estimate.expression_range import Box, Known, Range
-from nearly.estimate.ranges import Part, Read, bounds, part_of
+from nearly.estimate.expression_range import Extent, KnownColumn, UnreadBlock
+from nearly.estimate.ranges import Read, UnreadPart, bounds, part_of
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of, conjunction, same, substitute
-from nearly.plan.nodes import Aggregate, Filter, Input, Join, Limit, Plan, Project, Scan, Sort
+from nearly.plan.nodes import Filter, GroupBy, Input, Join, Limit, Plan, Project, Scan, Sort
 from nearly.rewrite.stream.cut import Cut
 
 MOST_CELLS = 400
@@ -34,7 +34,7 @@ HAIR = 1e-9
 class Traced:
     """An output column as an aggregate over the rows of one scan."""
 
-    merge: Aggregate
+    merge: GroupBy
     function: str
     argument: Expression | None
     where: Expression | None
@@ -50,9 +50,9 @@ class CertainBounds:
 
     cut: Cut
     units: Units
-    state: State
-    _parts: dict[tuple[Expression | None, Expression | None, int], Part] = field(default_factory=dict)
-    _columns: dict[tuple[str, int], Known | None] = field(default_factory=dict)
+    state: UnitState
+    _parts: dict[tuple[Expression | None, Expression | None, int], UnreadPart] = field(default_factory=dict)
+    _columns: dict[tuple[str, int], KnownColumn | None] = field(default_factory=dict)
     _traced: dict[int, Traced] = field(default_factory=dict)
     _merged: dict[Plan, pa.Table] = field(default_factory=dict)
 
@@ -105,17 +105,17 @@ class CertainBounds:
             high.append(ends[1])
         return low, high
 
-    def _part(self, traced: Traced, unit: int) -> Part:
+    def _part(self, traced: Traced, unit: int) -> UnreadPart:
         """What an unread unit allows for an aggregate."""
         known = (traced.argument, traced.where, unit)
         if known not in self._parts:
             read = {name for each in (traced.argument, traced.where) if each is not None for name in columns_of(each)}
             ends = {each.name: self._column(each.source, unit) for each in self.cut.scans[0].fields if each.name in read}
-            box = Box(self.units.order[unit].rows, {name: each for name, each in ends.items() if each is not None})
+            box = UnreadBlock(self.units.order[unit].rows, {name: each for name, each in ends.items() if each is not None})
             self._parts[known] = part_of(traced.argument, box, traced.where, grouped=bool(traced.merge.keys))
         return self._parts[known]
 
-    def _column(self, source: str, unit: int) -> Known | None:
+    def _column(self, source: str, unit: int) -> KnownColumn | None:
         """What the footers tell of a column of a unit; None when one of its blocks tells nothing."""
         known = (source, unit)
         if known not in self._columns:
@@ -139,7 +139,7 @@ class CertainBounds:
             found[tuple(key[row] for key in keys)] = Read(count, 0 if extreme or total is None else total, total, total)
         return found
 
-    def _merged_for(self, merge: Aggregate, answer: pa.Table, places: list[int]) -> pa.Table:
+    def _merged_for(self, merge: GroupBy, answer: pa.Table, places: list[int]) -> pa.Table:
         """The aggregate for the answer's keys, which may be few of very many."""
         if not merge.keys:
             return self.state.run(merge)
@@ -148,7 +148,7 @@ class CertainBounds:
         table = pa.table([answer.column(place) for place in places], [column.name for column in wanted])
         return self.state.run(Join(merge, Input("wanted_keys", wanted), "semi", same(keys, wanted)), {"wanted_keys": table})
 
-    def _key_places(self, merge: Aggregate) -> list[int] | None:
+    def _key_places(self, merge: GroupBy) -> list[int] | None:
         """The columns of the answer that hold the aggregate's keys; None when one is not there."""
         places: dict[str, int] = {}
         for place, column in enumerate(self.cut.tail.columns):
@@ -167,7 +167,7 @@ def _or_default(ends: tuple[Any, Any], default: Any) -> tuple[Any, Any]:
     return None if low is None else min(low, default), None if high is None else max(high, default)
 
 
-def _plus(unread: Range, read: Read, function: str) -> tuple[Any, Any]:
+def _plus(unread: Extent, read: Read, function: str) -> tuple[Any, Any]:
     """The bounds of a count or sum: what was read and what is still to come."""
     done = read.count if function == "count" else read.total
     ends = [None if end is None else end + done for end in (unread.low, unread.high)]
@@ -176,7 +176,7 @@ def _plus(unread: Range, read: Read, function: str) -> tuple[Any, Any]:
     return ends[0], ends[1]
 
 
-def average_ends(parts: list[Part], read: Read) -> tuple[Any, Any]:
+def average_ends(parts: list[UnreadPart], read: Read) -> tuple[Any, Any]:
     """The least and greatest average: values that must count at their extreme, then others, most extreme first, while it helps."""
     found: list[float | None] = []
     for sign in (-1.0, 1.0):
@@ -196,10 +196,10 @@ def average_ends(parts: list[Part], read: Read) -> tuple[Any, Any]:
     return found[0], found[1]
 
 
-def _joined(ends: list[ColumnStatistics]) -> Known:
+def _joined(ends: list[ColumnStatistics]) -> KnownColumn:
     """What is known of a column in several blocks together."""
     lows, highs, nulls = [each.low for each in ends], [each.high for each in ends], [each.nulls for each in ends]
-    return Known(
+    return KnownColumn(
         None if None in lows else min(lows),
         None if None in highs else max(highs),
         None if None in nulls else sum(each or 0 for each in nulls),
@@ -213,7 +213,7 @@ def trace(cut: Cut, name: str) -> Traced | None:
         return None
     merge, expression = found.aggregate, found.expression
     stage = next((each for each in cut.stages if isinstance(merge.child, Input) and each.name == merge.child.source), None)
-    if stage is None or not stage.partial or not isinstance(stage.plan, Aggregate) or merge.sets is not None:
+    if stage is None or not stage.partial or not isinstance(stage.plan, GroupBy) or merge.sets is not None:
         return None
     rows = _rows(stage.plan.child)
     if rows is None:
@@ -237,7 +237,7 @@ def trace(cut: Cut, name: str) -> Traced | None:
     return Traced(merge, function, argument, where, names[0], names[1], found.default)
 
 
-def _part_of(merge: Aggregate, parts: dict[str, Expression], whole: str) -> AggregateCall | None:
+def _part_of(merge: GroupBy, parts: dict[str, Expression], whole: str) -> AggregateCall | None:
     merged = next((each.expression for each in merge.aggregates if each.name == whole), None)
     if not isinstance(merged, AggregateCall) or not isinstance(merged.arguments[0], Column):
         return None
@@ -249,7 +249,7 @@ def _part_of(merge: Aggregate, parts: dict[str, Expression], whole: str) -> Aggr
 class _Found:
     """A column of a plan as an expression over the columns of an aggregate, and what it is instead of null."""
 
-    aggregate: Aggregate
+    aggregate: GroupBy
     expression: Expression
     default: Any = None
 
@@ -259,7 +259,7 @@ def _value(plan: Plan, name: str) -> _Found | None:
     match plan:
         case Sort() | Limit() | Filter():
             return _value(plan.child, name)
-        case Aggregate():
+        case GroupBy():
             column = next((each.column for each in plan.aggregates if each.name == name), Column(plan.columns[0].type, name))
             return _Found(plan, column)
         case Project():
@@ -274,10 +274,10 @@ def _of_expression(plan: Plan, expression: Expression) -> _Found | None:
         case Call(function="coalesce", arguments=(inner, Literal(value=default))):
             found = _of_expression(plan, inner)
             return found if found is None or found.default is not None else replace(found, default=default)
-    return _Found(plan, expression) if isinstance(plan, Aggregate) else None
+    return _Found(plan, expression) if isinstance(plan, GroupBy) else None
 
 
-def _origin(plan: Plan, name: str, merge: Aggregate) -> str | None:
+def _origin(plan: Plan, name: str, merge: GroupBy) -> str | None:
     """The key of the aggregate that a column of the plan is."""
     found = _value(plan, name)
     if found is None or found.aggregate is not merge or not isinstance(found.expression, Column) or found.default is not None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearly.answer import Answer
-from nearly.engine.stream.unit_state import State
+from nearly.engine.stream.unit_state import UnitState
 from nearly.engine.stream.units import GROUPS
 from nearly.errors import Unsupported
 from nearly.estimate.evidence import Evidence, groups_in
@@ -19,13 +19,13 @@ from nearly.estimate.incidence import Incidence, fit
 from nearly.estimate.intervals import failure_at
 from nearly.plan.expressions import Column, same
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Aggregate, Apply, Input, Join, Output, Plan, Project, Query
+from nearly.plan.nodes import Apply, BoundQuery, GroupBy, Input, Join, Output, Plan, Project
 from nearly.plan.types import DOUBLE, INT, is_numeric
 from nearly.progressive.cells import Sides, assemble, floats
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.own_intervals import OwnIntervals
 from nearly.progressive.reading import Reading
-from nearly.progressive.row_changes import Known, rows_of
+from nearly.progressive.row_changes import KnownKeys, rows_of
 from nearly.rewrite.stream.cut import Cut, Gathered
 from nearly.rewrite.stream.few_rows import ANSWER_KEYS, FEW_ROWS, few_rows
 from nearly.rewrite.weigh.weigh import incidence, keyed_aggregates, replicate, weigh
@@ -47,16 +47,16 @@ Floats = NDArray[np.float64]
 class Evaluation:
     """Answers one query from its state."""
 
-    query: Query
+    query: BoundQuery
     cut: Cut
-    state: State
+    state: UnitState
     confidence: float
     certain: CertainBounds
     goal: float | None = None
     """The error at which somebody stops; then intervals stay valid when that is as soon as they are narrow."""
-    count_keys: Callable[[Aggregate], int | None] = lambda _: None
+    count_keys: Callable[[GroupBy], int | None] = lambda _: None
     """Counts the keys of an aggregate exactly, where that is worth it."""
-    counts: dict[Aggregate, int] = field(default_factory=dict)
+    counts: dict[GroupBy, int] = field(default_factory=dict)
 
     def answer(self, reading: Reading, look: int, stats: dict[str, Any]) -> Answer:
         """The estimate after the units read, with bounds."""
@@ -68,7 +68,7 @@ class Evaluation:
         if evolving and found.num_rows:
             sides = self._bounded(point, found, growths, reading, look, sides).within_certain()
         failure = failure_at(self.confidence, look if self.lasting else None)
-        known = Known(models, self.counts)
+        known = KnownKeys(models, self.counts)
         rows = rows_of(point.rows, found.num_rows, known, reading, failure)
         if self.goal is not None and sides.error <= self.goal < rows.error and self._counted(point.rows):
             rows = rows_of(point.rows, found.num_rows, known, reading, failure)
@@ -96,10 +96,10 @@ class Evaluation:
         """The tail over all units."""
         return self.state.run(self.cut.tail)
 
-    def _growths(self, reading: Reading) -> tuple[Growths, dict[Aggregate, Incidence]]:
+    def _growths(self, reading: Reading) -> tuple[Growths, dict[GroupBy, Incidence]]:
         """For every aggregate by keys, how its keys grow, and the model that tells it; the topmost one comes first."""
         growths: Growths = {}
-        models: dict[Aggregate, Incidence] = {}
+        models: dict[GroupBy, Incidence] = {}
         for aggregate in keyed_aggregates(self.cut.tail, self.cut.stages):
             table = self.state.run(incidence(aggregate, self.cut.stages))
             frequencies = np.zeros(max(reading.groups, 1))

@@ -6,7 +6,7 @@ from nearly.engine.engine import Prepared
 from nearly.errors import Unsupported
 from nearly.plan import properties
 from nearly.plan.depth import deep_recursion
-from nearly.plan.nodes import Query
+from nearly.plan.nodes import BoundQuery
 from nearly.plan.schema import FindTable
 from nearly.progressive.run import Run
 from nearly.rewrite.weigh.weigh import weigh
@@ -46,7 +46,7 @@ def mutable(prepared: Prepared, run: Run) -> frozenset[str]:
     return frozenset(_in_order(prepared.query, evolving))
 
 
-def _in_order(query: Query, names: frozenset[str]) -> tuple[str, ...]:
+def _in_order(query: BoundQuery, names: frozenset[str]) -> tuple[str, ...]:
     """Columns of the plan under the user's names."""
     pairs = zip(query.plan.columns, query.names, strict=True)
     return tuple(shown for column, shown in pairs if column.name in names)

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearly.engine.stream.unit_state import State
+from nearly.engine.stream.unit_state import UnitState
 from nearly.errors import Unsupported
 from nearly.estimate.distinct import distinct
 from nearly.estimate.evidence import Evidence, nothing
 from nearly.estimate.intervals import FEWEST_SEEN, Floats, Interval, joined, quotient
-from nearly.estimate.quantiles import Values
+from nearly.estimate.quantiles import OrderedValues
 from nearly.plan.expressions import Expression
 from nearly.progressive.cells import Sides
 from nearly.progressive.reading import Reading
@@ -36,7 +36,7 @@ class OwnIntervals:
     """Gives the columns of a query's answers that have methods of their own their bounds."""
 
     cut: Cut
-    state: State
+    state: UnitState
 
     def closed(self, sides: Sides, found: pa.Table, reading: Reading, behind: Evidence) -> tuple[Sides, set[int]]:
         """The sides with bounds for these columns, and their places: no others are to be given."""
@@ -100,7 +100,7 @@ class OwnIntervals:
         for key in _keys(found, column.keys):
             rows = cells.get(key, [])
             groups = reading.places(np.array([row[0] for row in rows], dtype=np.int32))
-            made.append(Values.of(np.array([row[1] for row in rows], dtype=float), groups))
+            made.append(OrderedValues.of(np.array([row[1] for row in rows], dtype=float), groups))
         return sides.closed(place, joined([each.interval(column.p, behind) for each in made]))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from nearly.engine.stream.result_log import Batch
-from nearly.engine.stream.unit_state import State
+from nearly.engine.stream.result_log import UnitBatch
+from nearly.engine.stream.unit_state import UnitState
 from nearly.engine.stream.units import Units
 from nearly.progressive.ranges import VariationRanges
 from nearly.progressive.reading import Reading
@@ -29,9 +29,9 @@ class Progress:
     reread: int = 0
     answered: float = 0.0
     evaluation: float = 0.0
-    last_batch: Batch | None = None
+    last_batch: UnitBatch | None = None
 
-    def add(self, batch: Batch, positions: list[int]) -> None:
+    def add(self, batch: UnitBatch, positions: list[int]) -> None:
         self.positions.update(positions)
         self.sites.add(batch.site)
         self.batches += 1
@@ -50,7 +50,7 @@ class Progress:
         self.positions.clear()
         self.sites.clear()
 
-    def facts(self, state: State) -> dict[str, Any]:
+    def facts(self, state: UnitState) -> dict[str, Any]:
         """What an answer tells about how it came about."""
         last = self.last_batch
         facts: dict[str, Any] = {

@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nearly.engine.stream.unit_state import State
+from nearly.engine.stream.unit_state import UnitState
 from nearly.errors import Unsupported
 from nearly.estimate.intervals import interval
 from nearly.plan.expressions import AggregateCall, Column
 from nearly.plan.functions import call
-from nearly.plan.nodes import Aggregate, Filter, Input, Output, Plan, Project
+from nearly.plan.nodes import Filter, GroupBy, Input, Output, Plan, Project
 from nearly.plan.types import BOOLEAN, LONG, to_arrow
 from nearly.progressive.reading import Reading
 from nearly.rewrite.sites.split_aggregate import merged_parts
@@ -81,7 +81,7 @@ class VariationRanges:
     """All ranges of a query, version by version; version 0 knows none."""
 
     cut: Cut
-    state: State
+    state: UnitState
     slack: float = SLACK
     history: list[dict[str, Ranges]] = field(default_factory=lambda: [{}])
     hopeless: bool = False
@@ -116,7 +116,7 @@ class VariationRanges:
     def foresee(self, tables: dict[str, pa.Table], reading: Reading) -> None:
         """Ranges from the first batch's values, before the rows of that batch that wait for them are decided."""
         if self.version == 0:
-            with closing(State(self.cut.stages, self.state.settings)) as state:
+            with closing(UnitState(self.cut.stages, self.state.settings)) as state:
                 early = VariationRanges(self.cut, state, self.slack)
                 state.add(tables)
                 early.valid(reading)
@@ -149,7 +149,7 @@ class VariationRanges:
     def fold(self) -> None:
         """Decide about the rows kept, by the newest ranges."""
         for stage, waiting in self.stages:
-            if isinstance(stage.plan, Aggregate):
+            if isinstance(stage.plan, GroupBy):
                 self.state.replace(stage, _folded(stage, stage.plan, waiting), self.tables())
 
     def undecided(self) -> int:
@@ -157,7 +157,7 @@ class VariationRanges:
         total = 0
         for stage, waiting in self.stages:
             rows = Filter(Input(stage.name, stage.plan.columns), call("not", (Column(BOOLEAN, waiting.mark),)))
-            counted = self.state.run(Aggregate(rows, (), (Output("rows", AggregateCall(LONG, "count", ())),)))
+            counted = self.state.run(GroupBy(rows, (), (Output("rows", AggregateCall(LONG, "count", ())),)))
             total += counted["rows"][0].as_py()
         return total
 
@@ -229,7 +229,7 @@ class _Estimated:
         return Ranges(keys, low[known], high[known])
 
 
-def _folded(stage: Gathered, partial: Aggregate, waiting: Waiting) -> Plan:
+def _folded(stage: Gathered, partial: GroupBy, waiting: Waiting) -> Plan:
     keys = tuple(key.name for key in partial.keys if key.name not in (*waiting.columns, waiting.mark))
     rows = Input(stage.name, stage.plan.columns)
     return decided_again(rows, keys, waiting.columns, waiting.mark, waiting.decision, merged_parts(partial, rows).aggregates)

@@ -10,20 +10,20 @@ import pyarrow as pa
 from nearly.answer import UnseenRows
 from nearly.estimate.distinct import unseen_at_most
 from nearly.estimate.incidence import Incidence
-from nearly.plan.nodes import Aggregate
-from nearly.progressive.cells import Rows
+from nearly.plan.nodes import GroupBy
+from nearly.progressive.cells import RowChanges
 from nearly.progressive.reading import Reading
 from nearly.rewrite.weigh.weighted import RowSet
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownKeys:
     """What is known of the keys of aggregates: models of those seen, and how many there are in all, where they were counted."""
 
-    models: dict[Aggregate, Incidence]
-    counts: dict[Aggregate, int]
+    models: dict[GroupBy, Incidence]
+    counts: dict[GroupBy, int]
 
-    def unseen(self, aggregate: Aggregate, reading: Reading, failure: float) -> UnseenRows | None:
+    def unseen(self, aggregate: GroupBy, reading: Reading, failure: float) -> UnseenRows | None:
         """The keys that are still to come.
 
         About how many there are is told by those that were seen in few groups of units. That no key was is no proof that there are
@@ -39,20 +39,20 @@ class Known:
         return UnseenRows(model.unseen, unseen_at_most(reading.share, failure) if bounded else math.inf)
 
 
-def rows_of(rows: RowSet, shown: int, known: Known, reading: Reading, failure: float) -> Rows:
+def rows_of(rows: RowSet, shown: int, known: KnownKeys, reading: Reading, failure: float) -> RowChanges:
     """What is known of the rows of an answer that shows some of them; new keys of an aggregate may each bring a row."""
     if rows.final:
-        return Rows()
+        return RowChanges()
     unseen = _unseen(rows, shown, known, reading, failure)
     if rows.undecided:
-        return Rows(False, unseen, pa.array([True] * shown, pa.bool_()), math.inf)
+        return RowChanges(False, unseen, pa.array([True] * shown, pa.bool_()), math.inf)
     if unseen is None:
-        return Rows(False, None, None, math.inf)
+        return RowChanges(False, None, None, math.inf)
     error = 0.0 if not unseen.most else unseen.most / shown if shown else math.inf
-    return Rows(not unseen.most, unseen, None, error)
+    return RowChanges(not unseen.most, unseen, None, error)
 
 
-def _unseen(rows: RowSet, shown: int, known: Known, reading: Reading, failure: float) -> UnseenRows | None:
+def _unseen(rows: RowSet, shown: int, known: KnownKeys, reading: Reading, failure: float) -> UnseenRows | None:
     """Rows to come: as many as there are for what was read of what is open, and one for each key of what has keys."""
     if rows.open:
         return UnseenRows(shown * (reading.weight - 1))

@@ -21,13 +21,13 @@ from nearly.engine.native.durations import PIECES, cells
 from nearly.engine.results import finished
 from nearly.engine.stream.job import StreamJob
 from nearly.engine.stream.query_logs import QueryLogs
-from nearly.engine.stream.result_log import Batch, ResultLog
+from nearly.engine.stream.result_log import ResultLog, UnitBatch
 from nearly.engine.stream.task import ANSWER, Pace
-from nearly.engine.stream.unit_state import State
+from nearly.engine.stream.unit_state import UnitState
 from nearly.engine.stream.units import Units, units_of
 from nearly.errors import EngineError, UnknownName, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
-from nearly.plan.nodes import Aggregate, Query, Scan
+from nearly.plan.nodes import BoundQuery, GroupBy, Scan
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.evaluation import Evaluation
 from nearly.progressive.progress import Progress
@@ -76,7 +76,7 @@ class Run:
     goal: float | None = None
     """The error at which somebody stops."""
     _job: StreamJob | None = None
-    _state: State | None = None
+    _state: UnitState | None = None
     _log: ResultLog | None = None
     _owned: ExitStack = field(default_factory=ExitStack)
     _letting_go: threading.RLock = field(default_factory=threading.RLock)
@@ -160,7 +160,7 @@ class Run:
         """The units of a cut in the order they are read."""
         return units_of(cut, [self.engine.catalog.table(scan.table) for scan in cut.scans], self.request.seed)
 
-    def _comes_early(self, cut: Cut, units: Units, query: Query) -> bool:
+    def _comes_early(self, cut: Cut, units: Units, query: BoundQuery) -> bool:
         """Whether a first answer is worth it: it comes well before the exact one, or is asked for all the same."""
         pace, native = self.request.pace, self.engine.native
         if pace.sizes or self.request.streamed is not None:
@@ -174,14 +174,14 @@ class Run:
         expected = native.durations.expected(self.engine.question(self.prepared), query.plan, native.find_table, cores)
         return native.durations.is_worth(expected, len(cut.stages), first)
 
-    def _progressive(self, cut: Cut, units: Units, query: Query) -> Iterator[Answer]:
+    def _progressive(self, cut: Cut, units: Units, query: BoundQuery) -> Iterator[Answer]:
         started = time.perf_counter()
         log = self._opened()
         self._describe(log, units)
         question = self.engine.question(self.prepared)
         job = self._adopted(StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question))
         known = [log.end(site) for site in range(len(job.fragments))]
-        self._state = state = State(cut.stages, self.engine.native.settings)
+        self._state = state = UnitState(cut.stages, self.engine.native.settings)
         certain = CertainBounds(cut, units, state)
         evaluation = Evaluation(query, cut, state, self.request.confidence, certain, self.goal, self._counter(cut, query))
         progress = Progress(units, VariationRanges(cut, state, self.request.slack))
@@ -231,11 +231,11 @@ class Run:
             return
         yield self._last(evaluation.exact_table(), query, progress.facts(state), started)
 
-    def _counter(self, cut: Cut, query: Query) -> Callable[[Aggregate], int | None]:
+    def _counter(self, cut: Cut, query: BoundQuery) -> Callable[[GroupBy], int | None]:
         """Counts keys exactly where that reads far less than the query; else it is better to read on."""
         native = self.engine.native
 
-        def count(aggregate: Aggregate) -> int | None:
+        def count(aggregate: GroupBy) -> int | None:
             plan = census(aggregate, cut.stages)
             if plan is None or cells(plan, native.find_table) > CENSUS_SHARE * cells(query.plan, native.find_table):
                 return None
@@ -243,7 +243,7 @@ class Run:
 
         return count
 
-    def _last(self, table: pa.Table, query: Query, facts: dict[str, Any], started: float) -> Answer:
+    def _last(self, table: pa.Table, query: BoundQuery, facts: dict[str, Any], started: float) -> Answer:
         """The exact answer from its rows, and a note of how long reading took."""
         self.engine.native.durations.record(self.engine.question(self.prepared), facts["reading_seconds"])
         facts |= {"seconds": time.perf_counter() - started}
@@ -254,7 +254,7 @@ class Run:
         if progress.ranges.stages:
             log.write_ranges(progress.ranges.version, progress.ranges.tables())
 
-    def _decisions_hold(self, job: StreamJob, state: State, progress: Progress, reading: Reading) -> bool:
+    def _decisions_hold(self, job: StreamJob, state: UnitState, progress: Progress, reading: Reading) -> bool:
         """Check the variation ranges, and renew them; when one broke, go back to before it was used."""
         ranges = progress.ranges
         if not ranges.stages or ranges.hopeless:
@@ -269,7 +269,7 @@ class Run:
         ranges.fold()
         return True
 
-    def _exact_values_hold(self, job: StreamJob, state: State, progress: Progress) -> bool:
+    def _exact_values_hold(self, job: StreamJob, state: UnitState, progress: Progress) -> bool:
         """Decisions were right if the exact values lie in the ranges; if not, everything is read again without ranges."""
         ranges = progress.ranges
         if not ranges.stages or ranges.hopeless or ranges.holds_exactly():
@@ -278,7 +278,7 @@ class Run:
         self._recover(job, state, progress, 0)
         return False
 
-    def _recover(self, job: StreamJob, state: State, progress: Progress, valid: int) -> None:
+    def _recover(self, job: StreamJob, state: UnitState, progress: Progress, valid: int) -> None:
         progress.recoveries += 1
         progress.reread += job.rewind(valid)
         progress.begin_again()
@@ -286,7 +286,7 @@ class Run:
         self._publish(job.log, progress)
         job.start()
 
-    def _batches(self, job: StreamJob) -> Iterator[Batch]:
+    def _batches(self, job: StreamJob) -> Iterator[UnitBatch]:
         """The job's batches; while the run is paused there are none."""
         yield from job.batches()
         while not (job.complete or self._ended.is_set()):
@@ -344,7 +344,7 @@ def _is_told(values: pa.ChunkedArray, low: pa.ChunkedArray, high: pa.ChunkedArra
     return any(value is not None and (value != 0 or least == most == value) for value, least, most in cells)
 
 
-def _refuse_too_many(state: State) -> None:
+def _refuse_too_many(state: UnitState) -> None:
     if state.rows > STATE_ROWS:
         raise Unsupported(f"the units read so far left {state.rows:,} rows to merge, too many for the driver")
 

@@ -18,13 +18,13 @@ from nearly.engine.storage.catalog import check_name
 from nearly.engine.storage.layouts import Table, resolve
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.synopsis.build.definition import Budget, Definition, column_sets, partial_leaves
-from nearly.synopsis.build.drafting import Draft, Part, Shape, draft, finished
+from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, finished
 from nearly.synopsis.build.packing import from_bytes, unpack_part
 from nearly.synopsis.build.passes import Census, Contents, Survey, surveyed
 from nearly.synopsis.columns.domain import domains_for
 from nearly.synopsis.columns.reading import Schema
 from nearly.synopsis.structure.rows import Hashes, Rows, empty
-from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.synopsis import Synopsis
 from nearly.synopsis.upkeep.archive import Archive
 from nearly.synopsis.upkeep.changes import Changes
@@ -83,7 +83,7 @@ class TableArchive:
         self._definition = definition
         self._store = store
 
-    def base(self, draft: Draft) -> Part:
+    def base(self, draft: Draft) -> LeafCounts:
         table = self._table("planned again")
         (part,) = census(self._engine, table, self._definition.schema, [draft])
         return part
@@ -198,7 +198,7 @@ def reopened(directory: Path, archive: Callable[[Definition, Store], Archive], s
 def build(
     engine: Engine, name: str, table: Table, measure: str, on: Any, key: Sequence[str] | None, options: Options,
     progress: Progress | None = None,
-) -> tuple[Definition, list[State]]:  # fmt: skip
+) -> tuple[Definition, list[TreeState]]:  # fmt: skip
     """Two passes: a survey that plans the trees, a census that counts every row."""
     sets = [resolve(table.columns, each, "on") for each in column_sets(on)]
     names = list(dict.fromkeys(each for columns in sets for each in columns))
@@ -227,9 +227,9 @@ def _planned(engine: Engine, table: Table, schema: Schema, shapes: Sequence[Shap
     return [(shape, rows) for shape in shapes]
 
 
-def census(engine: Engine, table: Table, schema: Schema, drafts: Sequence[Draft]) -> list[Part]:
+def census(engine: Engine, table: Table, schema: Schema, drafts: Sequence[Draft]) -> list[LeafCounts]:
     """The second pass: one part per tree, merged over all tasks."""
-    parts = [Part.nothing(each) for each in drafts]
+    parts = [LeafCounts.nothing(each) for each in drafts]
     if not table.rows:
         return parts
     for finding in scan_rows(engine, table, schema.columns, Census(schema, list(drafts))):

@@ -18,14 +18,14 @@ from nearly.errors import NearlyError, UnknownName, Unsupported
 from nearly.plan import types
 from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal
 from nearly.plan.functions.casting import LIMITS
-from nearly.plan.nodes import Aggregate, Filter, Plan, Project, Query, Scan, Sort
+from nearly.plan.nodes import BoundQuery, Filter, GroupBy, Plan, Project, Scan, Sort
 from nearly.plan.types import DataType, to_arrow
 from nearly.synopsis.catalogue import Synopses
 from nearly.synopsis.columns.conditions import narrowed
 from nearly.synopsis.query.aggregates import canonical
 from nearly.synopsis.query.answering import Estimate
 from nearly.synopsis.query.answers import BOUNDS, Presence, answer_of
-from nearly.synopsis.structure.frontier import Box, Range
+from nearly.synopsis.structure.frontier import Box, Condition
 from nearly.synopsis.structure.rows import LOWEST, MISSING
 from nearly.synopsis.synopsis import Synopsis
 
@@ -45,7 +45,7 @@ class Route:
     reasons: tuple[str, ...]
 
 
-def route(synopses: Synopses, query: Query | None, table: Table | None, confidence: float, using: str | None = None) -> Route:
+def route(synopses: Synopses, query: BoundQuery | None, table: Table | None, confidence: float, using: str | None = None) -> Route:
     """Ask the synopses of a table for an answer; with `using` only that one, and then what it cannot do is an error."""
     names = [using] if using is not None else synopses.names
     if query is None or table is None:
@@ -67,7 +67,7 @@ def route(synopses: Synopses, query: Query | None, table: Table | None, confiden
     return Route(best, tuple(reasons))
 
 
-def _asked(synopsis: Synopsis, query: Query, table: Table, confidence: float, forced: bool) -> Answer | None:
+def _asked(synopsis: Synopsis, query: BoundQuery, table: Table, confidence: float, forced: bool) -> Answer | None:
     """The answer of one synopsis; None when it is about another table and was not asked for by name."""
     if synopsis.definition.table != table.name:
         if forced:
@@ -100,12 +100,12 @@ def refuse_stale(synopsis: Synopsis, table: Table) -> None:
         raise Unsupported(f"it has taken changes that the table does not have; using={synopsis.name!r} asks it all the same")
 
 
-def answer_query(synopsis: Synopsis, query: Query, confidence: float) -> Answer:
+def answer_query(synopsis: Synopsis, query: BoundQuery, confidence: float) -> Answer:
     """The query's answer with the names and types that Spark gives it."""
     plan = query.plan
     order = plan if isinstance(plan, Sort) else None
     project = plan.child if isinstance(plan, Sort) else plan
-    if not isinstance(project, Project) or not isinstance(project.child, Aggregate):
+    if not isinstance(project, Project) or not isinstance(project.child, GroupBy):
         raise Unsupported("it answers plain aggregates: no join, no subquery, no HAVING, no LIMIT")
     aggregate = project.child
     scan, box = _filtered(synopsis, aggregate.child)
@@ -148,15 +148,15 @@ def _conjuncts(expression: Expression) -> list[Expression]:
     return [expression]
 
 
-def _range(synopsis: Synopsis, condition: Expression, sources: dict[str, str]) -> Range:
+def _range(synopsis: Synopsis, condition: Expression, sources: dict[str, str]) -> Condition:
     """One condition as a range of coordinates. A number that is widened to be compared keeps its order."""
     if isinstance(condition, Call):
         condition = replace(condition, arguments=tuple(map(_unwidened, condition.arguments)))
     match condition:
         case Call(function="isnull", arguments=(Column() as column,)):
-            return Range(_place(synopsis, column, sources), MISSING, MISSING)
+            return Condition(_place(synopsis, column, sources), MISSING, MISSING)
         case Call(function="isnotnull", arguments=(Column() as column,)):
-            return Range(_place(synopsis, column, sources), LOWEST, math.inf)
+            return Condition(_place(synopsis, column, sources), LOWEST, math.inf)
         case Call(function=function, arguments=(Column() as column, Literal() as literal)) if function in _MIRRORED:
             return _compared(synopsis, _place(synopsis, column, sources), function, literal)
         case Call(function=function, arguments=(Literal() as literal, Column() as column)) if function in _MIRRORED:
@@ -194,23 +194,23 @@ def _place(synopsis: Synopsis, column: Column, sources: dict[str, str]) -> int:
     return synopsis.schema.place(sources[column.name])
 
 
-def _compared(synopsis: Synopsis, place: int, function: str, literal: Literal) -> Range:
+def _compared(synopsis: Synopsis, place: int, function: str, literal: Literal) -> Condition:
     domain = synopsis.schema.domains[place]
     value = literal.value
     if value is None:
-        return Range(place, math.inf, -math.inf)
+        return Condition(place, math.inf, -math.inf)
     if literal.type == types.FLOAT:
         value = float(np.float32(value))
     match function:
         case "=":
-            return Range(place, *domain.between(value, value))
+            return Condition(place, *domain.between(value, value))
         case "<" | "<=":
-            return Range(place, *domain.between(None, value, below=function == "<"))
-    return Range(place, *domain.between(value, None, above=function == ">"))
+            return Condition(place, *domain.between(None, value, below=function == "<"))
+    return Condition(place, *domain.between(value, None, above=function == ">"))
 
 
 def _columns(
-    synopsis: Synopsis, aggregate: Aggregate, scan: Scan, box: Box, confidence: float
+    synopsis: Synopsis, aggregate: GroupBy, scan: Scan, box: Box, confidence: float
 ) -> tuple[dict[str, _Values], Presence]:
     """The values of each column of the aggregation, one per group, and which groups these are."""
     if aggregate.sets is not None:
@@ -270,7 +270,7 @@ def _output(expression: Expression, columns: dict[str, _Values]) -> _Values:
     return columns[expression.name]
 
 
-def _tables(outputs: Sequence[_Values], query: Query) -> dict[str, pa.Table]:
+def _tables(outputs: Sequence[_Values], query: BoundQuery) -> dict[str, pa.Table]:
     fields = [pa.field(name, to_arrow(type_)) for name, type_ in zip(query.names, query.types, strict=True)]
     schema = pa.schema(fields)
     return {

@@ -29,14 +29,14 @@ from nearly.synopsis.query.answering import Estimate, answer
 from nearly.synopsis.query.answers import Presence, single, tabular
 from nearly.synopsis.query.view import View
 from nearly.synopsis.stream.follow import Topics, follow, follow_kafka
-from nearly.synopsis.structure.frontier import Box, Range
+from nearly.synopsis.structure.frontier import Box, Condition
 from nearly.synopsis.structure.rows import MISSING, Hashes, Mask
-from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.upkeep.archive import Archive, known_rows
 from nearly.synopsis.upkeep.changes import Change, Changes
 from nearly.synopsis.upkeep.known_rows import KnownRows
 from nearly.synopsis.upkeep.live import LiveTree, Repartitioned
-from nearly.synopsis.upkeep.store import Batch, Store
+from nearly.synopsis.upkeep.store import LoggedBatch, Store
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Synopsis:
     def __init__(
         self,
         definition: Definition,
-        states: Sequence[State],
+        states: Sequence[TreeState],
         archive: Archive,
         store: Store | None,
         number: int = 0,
@@ -150,7 +150,7 @@ class Synopsis:
         """All values of a column, each with the box narrowed to it."""
         domain = self.schema.domains[dimension]
         for coordinate in (MISSING, *map(float, range(self._size(dimension) - 1))):
-            yield domain.value(coordinate), narrowed(box, Range(dimension, coordinate, coordinate))
+            yield domain.value(coordinate), narrowed(box, Condition(dimension, coordinate, coordinate))
 
     def _tree_for(self, box: Box) -> LiveTree:
         """The tree that splits on most of the box's columns, and among these on the fewest others."""
@@ -198,7 +198,7 @@ class Synopsis:
                 changes = tuple(step for step in steps if isinstance(step, Change))
                 texts = {domain.name: domain.texts[known[domain.name] :] for domain in self.schema.domains}
                 stream, number = batch or (None, None)
-                replies = self._commit(Batch(changes, stream, number, texts), steps)
+                replies = self._commit(LoggedBatch(changes, stream, number, texts), steps)
             except BaseException:
                 if not self._failed:
                     for domain in self.schema.domains:
@@ -222,7 +222,7 @@ class Synopsis:
         for number, batch in self._store.after(self._number):
             self.replay(number, batch)
 
-    def _commit(self, record: Batch, steps: Sequence[Step]) -> tuple[Mapping[str, Any], ...]:
+    def _commit(self, record: LoggedBatch, steps: Sequence[Step]) -> tuple[Mapping[str, Any], ...]:
         if len(record.changes) == len(steps):
             self._log(record)
             self._failed = True
@@ -240,7 +240,7 @@ class Synopsis:
         self._failed = False
         return tuple(replies)
 
-    def _log(self, batch: Batch) -> None:
+    def _log(self, batch: LoggedBatch) -> None:
         if self._store is not None:
             self._store.append(self._number + 1, batch)
 
@@ -248,7 +248,7 @@ class Synopsis:
         for tree in self.trees:
             tree.apply(changes, self._number + 1)
 
-    def replay(self, number: int, batch: Batch) -> None:
+    def replay(self, number: int, batch: LoggedBatch) -> None:
         """Take a batch from the log again, on opening."""
         for domain in self.schema.domains:
             domain.add_texts(batch.texts.get(domain.name, ()))

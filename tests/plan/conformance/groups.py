@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearly.plan import functions
-from nearly.plan.expressions import AggregateCall, Expression, Frame, SortKey, WindowCall
+from nearly.plan.expressions import AggregateCall, Expression, SortKey, WindowCall, WindowFrame
 from nearly.plan.types import DataType
 from tests.plan.conformance.language import Number, typed, written
 
@@ -46,7 +46,7 @@ class Windowed:
             call = functions.window(self.call[0], [typed(each, columns) for each in self.call[1:]])
         partition = tuple(typed(each, columns) for each in self.partition)
         order = tuple(SortKey(typed(name, columns), ascending, first) for name, ascending, first in self.order)
-        return WindowCall(call.type, call, partition, order, None if self.frame is None else Frame(*self.frame))
+        return WindowCall(call.type, call, partition, order, None if self.frame is None else WindowFrame(*self.frame))
 
     def written(self) -> str:
         call = self.call.written() if isinstance(self.call, Aggregated) else written(self.call)

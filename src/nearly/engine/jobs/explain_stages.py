@@ -5,7 +5,7 @@ from __future__ import annotations
 from nearly.engine.jobs.stages import Stage, Tail
 from nearly.engine.spark.cluster import Sites
 from nearly.plan.explain import explain
-from nearly.plan.nodes import Aggregate, Input, Join, Plan, Scan
+from nearly.plan.nodes import GroupBy, Input, Join, Plan, Scan
 from nearly.plan.properties import clustering, equated, keys
 from nearly.plan.schema import FindTable
 
@@ -56,7 +56,7 @@ def _note(node: Plan, find_table: FindTable) -> str:
         notes.append(_reading(node, find_table))
     elif isinstance(node, Join):
         notes.append(_locality(node, find_table))
-    if isinstance(node, Scan | Join | Aggregate):
+    if isinstance(node, Scan | Join | GroupBy):
         found = sorted(sorted(key) for key in keys(node, find_table))
         if found:
             notes.append("key " + " or ".join("(" + ", ".join(key) + ")" for key in found))

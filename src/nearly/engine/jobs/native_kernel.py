@@ -26,7 +26,7 @@ from nearly.engine.native.engine import Fragment, Native, Settings
 from nearly.engine.native.first_units import Samples
 from nearly.engine.native.function_adapters import function_failure
 from nearly.engine.native.group_counts import GroupCounts
-from nearly.engine.native.payload import ERROR, PAYLOAD_SCHEMA, SLOT, Output, decode
+from nearly.engine.native.payload import ERROR, PAYLOAD_SCHEMA, SLOT, StageOutput, decode
 from nearly.engine.native.python_functions import Functions
 from nearly.engine.native.reading import NativeReader
 from nearly.engine.native.shares import Shares
@@ -172,7 +172,7 @@ class NativeKernel:
         if keys:
             sql = _with_slot(sql, keys, slots)
         logger.debug("%s on %d site(s): %s", stage.name, stage.width, sql)
-        return Fragment(sql, statics, views, Output(stage.name, slots, keys), self.settings)
+        return Fragment(sql, statics, views, StageOutput(stage.name, slots, keys), self.settings)
 
     @property
     def settings(self) -> Settings:

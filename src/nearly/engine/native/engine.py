@@ -21,7 +21,7 @@ import pyarrow as pa
 from duckdb.func import ARROW, SPECIAL
 
 from nearly.engine.native.function_adapters import Travelling
-from nearly.engine.native.payload import Output
+from nearly.engine.native.payload import StageOutput
 from nearly.engine.native.running import Running
 from nearly.engine.native.spill import SpillDirectory
 from nearly.errors import CLOSED, EngineError
@@ -54,7 +54,7 @@ class Fragment:
     sql: str
     statics: tuple[tuple[str, str], ...]
     views: tuple[tuple[tuple[str, str], ...], ...]
-    output: Output
+    output: StageOutput
     settings: Settings
 
 

@@ -23,7 +23,7 @@ SLOT = "_slot"
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class StageOutput:
     """What a fragment hands on: under which name, to how many slots, split by a hash of `keys` or, without keys, to all."""
 
     name: str
@@ -31,7 +31,7 @@ class Output:
     keys: tuple[str, ...] = ()
 
 
-def send(table: pa.Table, output: Output) -> Iterator[pa.RecordBatch]:
+def send(table: pa.Table, output: StageOutput) -> Iterator[pa.RecordBatch]:
     """The table as rows for the next stage: every slot gets at least one, maybe empty, so that it runs and knows the schema."""
     if not output.keys:
         for chunk in _chunks(table):

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from nearly.engine.native.reading import NativeReader, literal_path
 from nearly.engine.native.splice import spliced_constant
-from nearly.engine.storage.blocks import Block, Part
+from nearly.engine.storage.blocks import Block, FilePart
 from nearly.engine.storage.layouts import Layout, Table
 from nearly.errors import EngineError
 from nearly.plan.dialects import native
@@ -39,7 +39,7 @@ class Pieces:
 
     def of_blocks(self, blocks: Sequence[Block]) -> str:
         """The rows of some blocks: one scan for the files that are whole, and one for each other file."""
-        by_file: dict[str, list[Part]] = {}
+        by_file: dict[str, list[FilePart]] = {}
         for run in file_runs(blocks):
             by_file.setdefault(run.path, []).append(run)
         files = [path for path, runs in by_file.items() if runs[0].whole]
@@ -137,20 +137,20 @@ def ranged_column(table: Table) -> str:
     return table.base.clustering.columns[0]
 
 
-def file_runs(blocks: Sequence[Block]) -> list[Part]:
+def file_runs(blocks: Sequence[Block]) -> list[FilePart]:
     """The blocks' parts, neighbours in a file joined."""
-    runs: list[Part] = []
+    runs: list[FilePart] = []
     for part in sorted((part for block in blocks for part in block.parts), key=lambda part: (part.path, part.first_row)):
         last = runs[-1] if runs else None
         if last is not None and last.path == part.path and last.first_row + last.rows == part.first_row:
             joined = last.row_groups + part.row_groups
-            runs[-1] = Part(part.path, last.first_row_group, joined, last.first_row, last.rows + part.rows, part.file_rows)
+            runs[-1] = FilePart(part.path, last.first_row_group, joined, last.first_row, last.rows + part.rows, part.file_rows)
         else:
             runs.append(part)
     return runs
 
 
-def row_range(run: Part) -> exp.Expr:
+def row_range(run: FilePart) -> exp.Expr:
     """The condition that a row of a file belongs to a run; the query must number its rows."""
     column = exp.column(ROW_NUMBER)
     return exp.and_(
@@ -181,7 +181,7 @@ def _are_whole(blocks: Sequence[Block]) -> bool:
     return all(run.whole for run in file_runs(blocks))
 
 
-def _rows_of(runs: Sequence[Part]) -> str:
+def _rows_of(runs: Sequence[FilePart]) -> str:
     """The condition that a row of a file is in some runs, as a range but its holes: DuckDB skips row groups by ranges."""
     tests = [f"{ROW_NUMBER} >= {runs[0].first_row} AND {ROW_NUMBER} < {runs[-1].first_row + runs[-1].rows}"]
     for before, after in pairwise(runs):

@@ -19,7 +19,7 @@ from nearly.plan.dialects.native import type_sql
 from nearly.plan.functions import is_aggregate, is_window
 from nearly.plan.functions.table import is_function
 from nearly.plan.parse import to_text
-from nearly.plan.types import NULL, DataType, Interval, from_arrow, from_name, is_simple, to_arrow
+from nearly.plan.types import NULL, DataType, IntervalType, from_arrow, from_name, is_simple, to_arrow
 from nearly.plan.user_functions import Mapped, Signature, mark, used_by
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -128,7 +128,7 @@ def _type(given: Any) -> DataType:
         type_: DataType = from_arrow(given)
     else:
         type_ = from_name(given) if isinstance(given, str) else NULL
-    if type_ == NULL or isinstance(type_, Interval) or not is_simple(type_):
+    if type_ == NULL or isinstance(type_, IntervalType) or not is_simple(type_):
         raise SchemaError(f"{given!r} is no type for a Python function; use Spark's names such as 'double', 'bigint', 'string'")
     return type_
 

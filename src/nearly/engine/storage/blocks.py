@@ -48,7 +48,7 @@ class PartitionValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A range of neighbouring row groups of one file, also as a range of its row numbers."""
 
     path: str
@@ -69,7 +69,7 @@ class Block:
     """Some parts that are read together; all lie in one Hive partition and in one hash bucket."""
 
     id: int
-    parts: tuple[Part, ...]
+    parts: tuple[FilePart, ...]
     rows: int
     bytes: int
     statistics: tuple[ColumnStatistics, ...] = field(default=(), hash=False)
@@ -153,15 +153,15 @@ def _block(number: int, members: Sequence[RowGroup]) -> Block:
     )
 
 
-def _parts(members: Sequence[RowGroup]) -> tuple[Part, ...]:
-    parts: list[Part] = []
+def _parts(members: Sequence[RowGroup]) -> tuple[FilePart, ...]:
+    parts: list[FilePart] = []
     for each in members:
         last = parts[-1] if parts else None
         if last and last.path == each.path and last.first_row_group + last.row_groups == each.index:
             rows = last.rows + each.rows
-            parts[-1] = Part(each.path, last.first_row_group, last.row_groups + 1, last.first_row, rows, each.file_rows)
+            parts[-1] = FilePart(each.path, last.first_row_group, last.row_groups + 1, last.first_row, rows, each.file_rows)
         else:
-            parts.append(Part(each.path, each.index, 1, each.first_row, each.rows, each.file_rows))
+            parts.append(FilePart(each.path, each.index, 1, each.first_row, each.rows, each.file_rows))
     return tuple(parts)
 
 

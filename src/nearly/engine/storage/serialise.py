@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from nearly.engine.storage.blocks import Block, ColumnStatistics, Part, PartitionValue
+from nearly.engine.storage.blocks import Block, ColumnStatistics, FilePart, PartitionValue
 from nearly.engine.storage.clustering import Clustering
 from nearly.engine.storage.footers import TableColumn, checksum_of
 from nearly.engine.storage.layouts import Layout, Origin, Table
@@ -121,9 +121,9 @@ def _read_block(number: int, read: Any, files: tuple[FileEntry, ...], kinds: Map
     )
 
 
-def _read_part(read: Any, files: tuple[FileEntry, ...]) -> Part:
+def _read_part(read: Any, files: tuple[FileEntry, ...]) -> FilePart:
     place, first_row_group, row_groups, first_row, rows = read
-    return Part(files[place].path, first_row_group, row_groups, first_row, rows, files[place].rows)
+    return FilePart(files[place].path, first_row_group, row_groups, first_row, rows, files[place].rows)
 
 
 def _statistics(each: ColumnStatistics, kind: DataType) -> list[Any]:

@@ -21,12 +21,12 @@ from nearly.engine.jobs.native_kernel import NativeKernel, failure
 from nearly.engine.native.first_units import FirstPiece
 from nearly.engine.native.payload import ERROR, PAYLOAD_SCHEMA
 from nearly.engine.spark.cluster import Sites
-from nearly.engine.stream.result_log import Batch, ResultLog
+from nearly.engine.stream.result_log import ResultLog, UnitBatch
 from nearly.engine.stream.task import Exact, Foresight, Pace, StreamFragment, StreamTask, failures, read_ahead, read_units
 from nearly.engine.stream.units import Units, columns_read
 from nearly.errors import EngineError
 from nearly.plan.expressions import columns_of
-from nearly.plan.nodes import Aggregate, Input, Join, Output, Plan, Scan
+from nearly.plan.nodes import GroupBy, Input, Join, Output, Plan, Scan
 from nearly.plan.properties import equated
 from nearly.plan.render import NATIVE, render
 from nearly.rewrite.stream.cut import Cut
@@ -127,7 +127,7 @@ class StreamJob:
         self.log.remove()
         self._end()
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[UnitBatch]:
         """Batches in the order they arrive, until all units are in or the job is stopped."""
         while not self.complete:
             running = any(thread.is_alive() for thread in self._threads)
@@ -177,11 +177,11 @@ class StreamJob:
     def complete(self) -> bool:
         return all(at >= fragment.units for at, fragment in zip(self._positions, self.fragments, strict=True))
 
-    def positions(self, batch: Batch) -> list[int]:
+    def positions(self, batch: UnitBatch) -> list[int]:
         """The positions in the whole order of a batch's units."""
         return [place * self.sites.executors + batch.site for place in range(batch.start, batch.end)]
 
-    def _arrived(self) -> list[Batch]:
+    def _arrived(self) -> list[UnitBatch]:
         found = []
         for site, position in enumerate(self._positions):
             batch = self.log.read(site, position) if position < self.fragments[site].units else None
@@ -327,4 +327,4 @@ def _distinct_keys(join: Join) -> Plan:
     read = columns_of(join.condition) & join.right.names if join.condition is not None else frozenset()
     if not keys or read != {key.name for key in keys}:
         return join.right
-    return Aggregate(join.right, tuple(Output(key.name, key) for key in keys), ())
+    return GroupBy(join.right, tuple(Output(key.name, key) for key in keys), ())

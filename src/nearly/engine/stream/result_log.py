@@ -45,7 +45,7 @@ _LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class UnitBatch:
     """What a run of a site's units gave: rows for each stage, and how long it took in seconds.
 
     One that is `exact` has the rows of the query's exact answer instead, from all units, those of earlier batches included.
@@ -102,12 +102,12 @@ class ResultLog:
             return None
         return found
 
-    def write(self, batch: Batch) -> bool:
+    def write(self, batch: UnitBatch) -> bool:
         """Add a batch; False when another attempt was first, or the log is gone."""
         head = {name: getattr(batch, name) for name in HEAD}
         return self._link(self._file(batch.site, batch.start), _packed(head, batch.tables))
 
-    def read(self, site: int, start: int) -> Batch | None:
+    def read(self, site: int, start: int) -> UnitBatch | None:
         """The batch that begins at a position; None while there is none."""
         try:
             content = self._file(site, start).read_bytes()
@@ -117,7 +117,7 @@ class ResultLog:
             head, tables = _unpacked(content)
         except (ValueError, KeyError, pa.ArrowException) as trouble:
             raise EngineError(f"the query's log {self.path} is damaged at {site}-{start}; run the query again") from trouble
-        return Batch(**{name: head[name] for name in HEAD}, tables=tables, bytes=len(content))
+        return UnitBatch(**{name: head[name] for name in HEAD}, tables=tables, bytes=len(content))
 
     def write_ranges(self, version: int, tables: Mapping[str, pa.Table]) -> None:
         """Tell the tasks about newer variation ranges."""

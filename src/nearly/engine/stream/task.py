@@ -22,7 +22,7 @@ from nearly.engine.native.engine import Native, Settings, native
 from nearly.engine.native.payload import ERROR, payload_row
 from nearly.engine.native.running import Running
 from nearly.engine.native.splice import spliced_tables
-from nearly.engine.stream.result_log import DRIVER, TASK, Batch, ResultLog
+from nearly.engine.stream.result_log import DRIVER, TASK, ResultLog, UnitBatch
 from nearly.errors import EngineError
 
 WATCH_SECONDS = 0.1
@@ -72,7 +72,7 @@ class Pace:
         """
         return bool(self.sizes) or since_last >= evaluation / EVALUATION_SHARE
 
-    def end(self, start: int, rows: Sequence[int], past: Sequence[Measured]) -> int:
+    def end(self, start: int, rows: Sequence[int], past: Sequence[BatchTime]) -> int:
         """Where the next batch ends that begins at a unit; `rows` are those of all units, `past` the batches before."""
         fixed = next((end for end in accumulate(self.sizes) if end > start), None)
         if fixed is not None:
@@ -85,7 +85,7 @@ class Pace:
             end += 1
         return len(rows) if sum(rows[end:]) < 0.5 * wanted else end
 
-    def _rows(self, past: Sequence[Measured]) -> float:
+    def _rows(self, past: Sequence[BatchTime]) -> float:
         """Rows that grow by the growth factor, but take no longer than the cadence, or than some fixed costs."""
         last = past[-1]
         fixed = fixed_cost(past)
@@ -102,14 +102,14 @@ COST_PARTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class BatchTime:
     """The rows of a batch and how long they took."""
 
     rows: int
     seconds: float
 
 
-def fixed_cost(past: Sequence[Measured]) -> float:
+def fixed_cost(past: Sequence[BatchTime]) -> float:
     """Seconds that a batch takes before it reads a row, from the last two batches; at most what the smaller one took."""
     if len(past) < 2:
         return 0.0
@@ -183,7 +183,7 @@ def read_units(fragment: StreamFragment, site: int, engine: Native, halt: thread
     """
     log = ResultLog(Path(fragment.directory))
     engine.configure(fragment.settings)
-    past: list[Measured] = []
+    past: list[BatchTime] = []
     with _Stopping(log, halt) as stopping:
         log.say_ready()
         while not log.claim(site, log.end(site), TASK) and not stopping.asked:
@@ -200,7 +200,7 @@ def read_units(fragment: StreamFragment, site: int, engine: Native, halt: thread
             except duckdb.InterruptException:
                 return False
             log.write(batch)
-            past.append(Measured(sum(fragment.rows[start:end]), batch.seconds))
+            past.append(BatchTime(sum(fragment.rows[start:end]), batch.seconds))
             start = log.end(site, start)
     return start >= fragment.units
 
@@ -216,7 +216,7 @@ def read_ahead(
     log = ResultLog(Path(fragment.directory))
     engine.configure(fragment.settings)
     pace = replace(fragment.pace, cadence=AHEAD_SECONDS)
-    past: list[Measured] = []
+    past: list[BatchTime] = []
     start = 0
     with _Stopping(log, halt) as stopping, engine.holding(name for name, _ in fragment.statics) as held:
         views = tuple((name, body) for name, body in fragment.statics if name not in held)
@@ -228,7 +228,7 @@ def read_ahead(
             except duckdb.InterruptException:
                 return
             log.write(batch)
-            past.append(Measured(sum(fragment.rows[start:end]), batch.seconds))
+            past.append(BatchTime(sum(fragment.rows[start:end]), batch.seconds))
             start = end
             yield end
             if views or fragment.exact is not None:
@@ -269,7 +269,7 @@ class _Reading:
         return units if self.views or self.kept else min(QUERY_UNITS, -(-units // self.fragment.settings.threads))
 
 
-def _read(reading: _Reading, site: int, foresee: Foresight | None = None) -> Batch:
+def _read(reading: _Reading, site: int, foresee: Foresight | None = None) -> UnitBatch:
     began = time.perf_counter()
     fragment = reading.fragment
     tables = reading.stages(fragment.stages, {})
@@ -279,14 +279,14 @@ def _read(reading: _Reading, site: int, foresee: Foresight | None = None) -> Bat
         foresee(tables, reading.end)
     version, ranges = ResultLog(Path(fragment.directory)).read_ranges()
     tables |= reading.stages(fragment.waiting, ranges)
-    return replace(Batch(site, reading.start, reading.end, 0.0, version, tables), seconds=time.perf_counter() - began)
+    return replace(UnitBatch(site, reading.start, reading.end, 0.0, version, tables), seconds=time.perf_counter() - began)
 
 
-def _read_all(reading: _Reading, exact: Exact, site: int) -> Batch:
+def _read_all(reading: _Reading, exact: Exact, site: int) -> UnitBatch:
     began = time.perf_counter()
     with reading.engine.loaded(exact.statics, reading.running):
         answer = reading.engine.run(exact.sql, (), {}, reading.running)
-    return Batch(site, reading.start, reading.fragment.units, time.perf_counter() - began, 0, {ANSWER: answer}, exact=True)
+    return UnitBatch(site, reading.start, reading.fragment.units, time.perf_counter() - began, 0, {ANSWER: answer}, exact=True)
 
 
 class _Stopping:

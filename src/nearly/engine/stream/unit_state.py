@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from nearly.engine.jobs.native_kernel import NativeFailure, failure
 from nearly.engine.native.engine import Native, Settings
-from nearly.plan.nodes import Aggregate, Input, Plan, Scan
+from nearly.plan.nodes import GroupBy, Input, Plan, Scan
 from nearly.plan.render import NATIVE, render
 from nearly.rewrite.sites.split_aggregate import merged_parts
 from nearly.rewrite.stream.cut import Gathered
@@ -28,7 +28,7 @@ _idle: list[Native] = []
 
 
 @dataclass(slots=True)
-class State:
+class UnitState:
     """Tables named after the stages. Law: merging the parts of a stage never changes what the tail gives."""
 
     stages: tuple[Gathered, ...]
@@ -115,7 +115,7 @@ class State:
         rows = self._rows.get(stage.name, 0)
         if (
             not stage.partial
-            or not isinstance(stage.plan, Aggregate)
+            or not isinstance(stage.plan, GroupBy)
             or rows <= max(COMPACT_ABOVE, 2 * self._compact.get(stage.name, 0))
         ):
             return

@@ -27,9 +27,9 @@ from nearly.missing.certain import Bounds, bounds_at, number
 from nearly.missing.joins.edge_cover import SAFETY, edge_cover, product
 from nearly.missing.joins.join_tables import JoinTable, join_tables
 from nearly.missing.programmes.aggregate_range import Certain, Ranger
-from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.cells import TimeLimit
 from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.measures import MissingMeasure
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_query import RangeQuery, belongs_to
 from nearly.missing.values import end_value, half_width, rounded
@@ -49,7 +49,7 @@ class JoinRange:
     types: tuple[DataType, ...]
     problems: Mapping[str, Problem]
     engine: Engine
-    deadline: Deadline
+    deadline: TimeLimit
 
     def answers(self, text: str, ask: Callable[[str], Iterator[Answer]]) -> Iterator[Answer]:
         """A range for each answer over the certain rows."""
@@ -109,7 +109,7 @@ class JoinRange:
         certain = table.certain_ends(argument)[0 if side == "low" else 1]
         if table.problem is None:
             return certain
-        question = Question(table.region, Measure(table.regions, argument))
+        question = Question(table.region, MissingMeasure(table.regions, argument))
         found = Ranger(table.problem, self.deadline)(function, question, Certain(Bounds(certain, certain)))
         return end_value(found, side, type_)
 

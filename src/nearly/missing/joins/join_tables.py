@@ -16,9 +16,9 @@ from nearly.errors import Unsupported
 from nearly.missing.certain import number
 from nearly.missing.joins.edge_cover import Relation
 from nearly.missing.programmes.aggregate_range import Ranger
-from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.cells import TimeLimit
 from nearly.missing.programmes.effects import AMOUNTS, Effect, Question
-from nearly.missing.programmes.measures import Measure
+from nearly.missing.programmes.measures import MissingMeasure
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.programmes.sums import count_end, total_end
 from nearly.missing.range_query import RangeQuery, belongs_to
@@ -26,7 +26,7 @@ from nearly.missing.statements.bound_set import sources_of
 from nearly.missing.statements.predicates import Regions
 from nearly.plan import functions
 from nearly.plan.expressions import Call, Column, Expression, Literal, conjunction
-from nearly.plan.nodes import Aggregate, Filter, Output, Plan, Scan
+from nearly.plan.nodes import Filter, GroupBy, Output, Plan, Scan
 from nearly.plan.types import INT
 
 QUANTITIES = ("rows", "above", "below")
@@ -44,7 +44,7 @@ class JoinTable:
     """The table's column for each attribute that the join shares."""
     problem: Problem | None
     engine: Engine
-    deadline: Deadline
+    deadline: TimeLimit
 
     def certain(self, quantity: str, measure: Expression | None) -> float:
         """The quantity over the certain rows."""
@@ -64,7 +64,7 @@ class JoinTable:
         if self.problem is None:
             return 0.0
         sides = {self.shared[name]: values for name, values in within.items() if name in self.shared}
-        question = Question(intersection(self.region, box(sides)), Measure(self.regions, measure))
+        question = Question(intersection(self.region, box(sides)), MissingMeasure(self.regions, measure))
         stakes = Ranger(self.problem, self.deadline).stakes(question, AMOUNTS)
         end = count_end(stakes, "high") if quantity == "rows" else total_end(stakes, "high", _PARTS[quantity])
         return math.inf if end.value is None else float(end.value)
@@ -102,7 +102,7 @@ class JoinTable:
         condition = conjunction(self.local)
         rows: Plan = self.scan if condition is None else Filter(self.scan, condition)
         outputs = tuple(Output(f"value_{place}", call) for place, call in enumerate(calls))
-        table = run_plan(self.engine, Aggregate(rows, (), outputs))
+        table = run_plan(self.engine, GroupBy(rows, (), outputs))
         return [column[0].as_py() for column in table.columns]
 
 
@@ -117,7 +117,7 @@ def _below(effect: Effect) -> int | None:
 _PARTS = {"above": _above, "below": _below}
 
 
-def join_tables(query: RangeQuery, problems: Mapping[str, Problem], engine: Engine, deadline: Deadline) -> tuple[JoinTable, ...]:
+def join_tables(query: RangeQuery, problems: Mapping[str, Problem], engine: Engine, deadline: TimeLimit) -> tuple[JoinTable, ...]:
     """The tables of a join query and the attributes that its equalities make them share."""
     attribute = _attributes(query)
     tables = []

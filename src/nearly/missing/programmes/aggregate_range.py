@@ -9,7 +9,7 @@ from typing import Any
 
 from nearly.missing.certain import Bounds, number
 from nearly.missing.programmes.average import average_end
-from nearly.missing.programmes.cells import Deadline
+from nearly.missing.programmes.cells import TimeLimit
 from nearly.missing.programmes.effects import AMOUNTS, RANKS, Question
 from nearly.missing.programmes.extremes import extreme_end
 from nearly.missing.programmes.problem import End, Problem, Stake
@@ -55,7 +55,7 @@ class Ranger:
     """Computes ranges of aggregates for one problem. With `loose`, any row may be silent, as for one of many groups."""
 
     problem: Problem
-    deadline: Deadline
+    deadline: TimeLimit
     reuse: bool = False
     loose: bool = False
 

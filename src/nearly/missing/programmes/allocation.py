@@ -26,7 +26,7 @@ class Allocation:
     proven: bool = True
 
 
-class Block(Protocol):
+class AllocationBlock(Protocol):
     """Cells whose counts are bounded together."""
 
     def best(self, gains: Sequence[Gain]) -> Allocation:

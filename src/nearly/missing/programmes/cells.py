@@ -27,7 +27,7 @@ from nearly.missing.statements.bound_set import BoundConstraint
 MOST_CELLS = 20_000
 
 
-class Deadline:
+class TimeLimit:
     """So many seconds from now; None for no limit."""
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -65,7 +65,7 @@ class Decomposition:
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _Branch:
     region: Region
     members: tuple[int, ...]
     undecided: tuple[int, ...]
@@ -75,12 +75,12 @@ def decompose(
     constraints: Sequence[BoundConstraint],
     start: Region,
     space: Space,
-    deadline: Deadline | None = None,
+    deadline: TimeLimit | None = None,
     most: int = MOST_CELLS,
 ) -> Decomposition:
     """The satisfiable cells of the constraints inside `start`, rows in no predicate left out (closure)."""
     found = Decomposition()
-    stack = [_Node(start, (), tuple(range(len(constraints))))] if start else []
+    stack = [_Branch(start, (), tuple(range(len(constraints))))] if start else []
     while stack:
         node = stack.pop()
         found.nodes += 1
@@ -90,7 +90,7 @@ def decompose(
         children = _children(node, constraints, space)
         if children is None:
             continue
-        if isinstance(children, _Node):
+        if isinstance(children, _Branch):
             if children.members:
                 found.cells.append(Cell(children.members, children.region))
         else:
@@ -98,7 +98,7 @@ def decompose(
     return found
 
 
-def _children(node: _Node, constraints: Sequence[BoundConstraint], space: Space) -> _Node | list[_Node] | None:
+def _children(node: _Branch, constraints: Sequence[BoundConstraint], space: Space) -> _Branch | list[_Branch] | None:
     """The node with everything decided, or its two halves at the first predicate that cuts it; None when no row can be there."""
     region, members = node.region, list(node.members)
     for place, index in enumerate(node.undecided):
@@ -112,13 +112,13 @@ def _children(node: _Node, constraints: Sequence[BoundConstraint], space: Space)
                 return None
             continue
         rest = node.undecided[place + 1 :]
-        outside = _Node(difference(region, constraint.predicate, space), tuple(members), rest)
-        inside = _Node(intersection(region, constraint.allowed), (*members, index), rest)
+        outside = _Branch(difference(region, constraint.predicate, space), tuple(members), rest)
+        inside = _Branch(intersection(region, constraint.allowed), (*members, index), rest)
         return [outside, inside] if inside.region else [outside]
-    return _Node(region, tuple(members), ())
+    return _Branch(region, tuple(members), ())
 
 
-def _doubtful(node: _Node, constraints: Sequence[BoundConstraint]) -> list[Cell]:
+def _doubtful(node: _Branch, constraints: Sequence[BoundConstraint]) -> list[Cell]:
     """A node that is not searched any further, as one cell; rows in no predicate at all cannot be told apart from it any more."""
     touching = tuple(index for index in node.undecided if meet(node.region, constraints[index].predicate))
     if not node.members and not touching:

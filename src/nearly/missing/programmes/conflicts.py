@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from nearly.algebra.boxes import EVERYWHERE
 from nearly.errors import ConstraintError
-from nearly.missing.programmes.cells import Deadline, decompose
+from nearly.missing.programmes.cells import TimeLimit, decompose
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.programmes.programme import Programme
 from nearly.missing.statements.bound_set import BoundConstraint, BoundSet
@@ -19,7 +19,7 @@ from nearly.missing.statements.bound_set import BoundConstraint, BoundSet
 T = TypeVar("T")
 
 
-def refuse_conflicts(problem: Problem, deadline: Deadline) -> None:
+def refuse_conflicts(problem: Problem, deadline: TimeLimit) -> None:
     """Raise a `ConstraintError` that names a minimal conflicting subset, if there is one."""
     bound = problem.bound
     for constraint in bound.constraints:
@@ -33,7 +33,7 @@ def refuse_conflicts(problem: Problem, deadline: Deadline) -> None:
                 raise _error(bound, minimal_conflict(members, lambda chosen: not is_satisfiable(chosen, bound, deadline)))
 
 
-def is_satisfiable(constraints: Sequence[BoundConstraint], bound: BoundSet, deadline: Deadline) -> bool:
+def is_satisfiable(constraints: Sequence[BoundConstraint], bound: BoundSet, deadline: TimeLimit) -> bool:
     """Whether some instance satisfies these constraints; what the time limit leaves open counts as satisfiable."""
     if any(each.low and not each.allowed for each in constraints):
         return False

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from nearly.algebra.boxes import Box, Region, Space, difference, intersection
-from nearly.missing.programmes.measures import Measure, Span
+from nearly.missing.programmes.measures import MissingMeasure, Span
 
 SpanOf: TypeAlias = Callable[[Box], Span]
 
@@ -36,7 +36,7 @@ class Question:
     """Which rows an aggregate is about, and what it takes of each."""
 
     region: Region
-    measure: Measure
+    measure: MissingMeasure
 
     def effect(self, cell: Region, space: Space, span_of: SpanOf) -> Effect:
         """What the rows of a cell can do."""

@@ -41,7 +41,7 @@ ROWS = Span(Fraction(1), Fraction(1), null=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MissingMeasure:
     """The argument of an aggregate; None is that of `count(*)`."""
 
     regions: Regions

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from nearly.algebra.boxes import EVERYWHERE, Region, meet
-from nearly.missing.programmes.allocation import Block, Independent
-from nearly.missing.programmes.cells import Cell, Deadline, Decomposition, decompose
+from nearly.missing.programmes.allocation import AllocationBlock, Independent
+from nearly.missing.programmes.cells import Cell, Decomposition, TimeLimit, decompose
 from nearly.missing.programmes.disjoint import DisjointIndex
 from nearly.missing.programmes.effects import AMOUNTS, Effect, Question, SpanOf, in_units
 from nearly.missing.programmes.programme import Programme
@@ -17,10 +17,10 @@ from nearly.missing.statements.bound_set import BoundConstraint, BoundSet
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Component:
     """Cells that are bounded together; `constraints` are the positions in the set that the cells' members refer to."""
 
-    block: Block
+    block: AllocationBlock
     cells: tuple[Cell, ...]
     constraints: tuple[int, ...]
 
@@ -33,7 +33,7 @@ class Part:
 class Stake:
     """A part, and what the rows of each of its cells can do to the aggregate at hand; amounts are multiples of `unit`."""
 
-    part: Part
+    part: Component
     effects: Sequence[Effect]
     unit: Fraction = Fraction(1)
 
@@ -44,10 +44,10 @@ class Problem:
 
     bound: BoundSet
     _index: DisjointIndex | None = None
-    _alone: Part | None = None
+    _alone: Component | None = None
     _cells: dict[tuple[int, ...], Decomposition] = field(default_factory=dict)
 
-    def stakes(self, question: Question, span_of: SpanOf, kind: str, deadline: Deadline, *, reuse: bool = False) -> list[Stake]:
+    def stakes(self, question: Question, span_of: SpanOf, kind: str, deadline: TimeLimit, *, reuse: bool = False) -> list[Stake]:
         """The parts that the question touches. With `reuse`, cells are computed for all questions rather than for this one."""
         found = []
         alone = self.alone
@@ -68,17 +68,17 @@ class Problem:
         return self._index
 
     @property
-    def alone(self) -> Part:
+    def alone(self) -> Component:
         """The constraints that touch no other one, each a cell of its own."""
         if self._alone is None:
             places = tuple(component[0] for component in self.bound.components if len(component) == 1)
             members = [self._constraint(place) for place in places]
             high = tuple(member.high if member.allowed else 0 for member in members)
             cells = tuple(Cell((local,), member.allowed) for local, member in enumerate(members))
-            self._alone = Part(Independent(tuple(member.low for member in members), high), cells, places)
+            self._alone = Component(Independent(tuple(member.low for member in members), high), cells, places)
         return self._alone
 
-    def part(self, component: tuple[int, ...], region: Region, deadline: Deadline, *, reuse: bool = False) -> Part:
+    def part(self, component: tuple[int, ...], region: Region, deadline: TimeLimit, *, reuse: bool = False) -> Component:
         """The cells of constraints that overlap.
 
         The query's region is pushed down into the decomposition where no constraint asks for a least number of rows: rows outside
@@ -92,9 +92,9 @@ class Problem:
             decomposition = decompose(constraints, region, self.bound.rows.everything, deadline)
         low, high = tuple(each.low for each in constraints), tuple(each.high for each in constraints)
         cells = tuple(decomposition.cells)
-        return Part(Programme(cells, low, high, deadline), cells, component)
+        return Component(Programme(cells, low, high, deadline), cells, component)
 
-    def _decomposed(self, component: tuple[int, ...], constraints: Sequence[BoundConstraint], deadline: Deadline) -> Decomposition:
+    def _decomposed(self, component: tuple[int, ...], constraints: Sequence[BoundConstraint], deadline: TimeLimit) -> Decomposition:
         if component not in self._cells:
             found = decompose(constraints, EVERYWHERE, self.bound.rows.everything, deadline)
             if not found.is_complete:

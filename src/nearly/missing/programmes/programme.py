@@ -20,7 +20,7 @@ import numpy as np
 
 from nearly.algebra.solver import INFEASIBLE, integer_minimum, linear_minimum
 from nearly.missing.programmes.allocation import Allocation, Gain
-from nearly.missing.programmes.cells import Cell, Deadline
+from nearly.missing.programmes.cells import Cell, TimeLimit
 
 EXACT = 2.0**50
 """Whole objective values up to here are exact in the solver, with room for its tolerances."""
@@ -35,7 +35,7 @@ class Programme:
     cells: tuple[Cell, ...]
     low: tuple[int, ...]
     high: tuple[int | None, ...]
-    deadline: Deadline
+    deadline: TimeLimit
 
     def best(self, gains: Sequence[Gain]) -> Allocation:
         unlimited = self._unlimited(gains)

@@ -9,7 +9,7 @@ from nearly.algebra.boxes import Box, Region, box, hull, intersection, meet
 from nearly.algebra.ordered_sets import OrderedSet, Rank
 from nearly.errors import ConstraintError, NearlyError, Unsupported
 from nearly.missing.statements.constraint import Constraint, ValueRange
-from nearly.missing.statements.domains import Domain
+from nearly.missing.statements.domains import OrderedDomain
 from nearly.missing.statements.predicates import Regions
 from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.binding.query import bind
@@ -115,7 +115,7 @@ def _candidates(regions: Sequence[Region], rows: RowSpace) -> list[tuple[int, in
     return best
 
 
-def _overlapping(regions: Sequence[Region], column: str, domain: Domain, rows: RowSpace) -> list[tuple[int, int]]:
+def _overlapping(regions: Sequence[Region], column: str, domain: OrderedDomain, rows: RowSpace) -> list[tuple[int, int]]:
     sides = [hull(region, column, rows.everything) for region in regions]
     spans = sorted((side.first, side.end, index) for index, side in enumerate(sides) if side.pieces)
     with_null = [index for index, side in enumerate(sides) if side.null]
@@ -128,7 +128,7 @@ def _overlapping(regions: Sequence[Region], column: str, domain: Domain, rows: R
     return pairs
 
 
-def _side(given: ValueRange, column: str, domain: Domain) -> OrderedSet:
+def _side(given: ValueRange, column: str, domain: OrderedDomain) -> OrderedSet:
     side = domain.values
     if given.low is not None:
         side = side & domain.at_least(given.low)

@@ -9,7 +9,7 @@ from typing import Any
 from nearly.algebra.boxes import EVERYWHERE, Box, Region
 from nearly.algebra.ordered_sets import OrderedSet
 from nearly.missing.statements.bound_set import BoundSet
-from nearly.missing.statements.domains import Domain
+from nearly.missing.statements.domains import OrderedDomain
 from nearly.missing.statements.points import decoded, point
 from nearly.missing.statements.row_space import RowSpace
 
@@ -63,7 +63,7 @@ def _condition(each: Box, rows: RowSpace) -> str:
     return " and ".join(parts) or "TRUE"
 
 
-def _side(column: str, side: OrderedSet, domain: Domain) -> str:
+def _side(column: str, side: OrderedSet, domain: OrderedDomain) -> str:
     options = [_piece(column, first, end, domain) for first, end in side.pieces]
     options += [f"{column} is null"] if side.null else []
     if side.pieces == ((domain.first, domain.end),):
@@ -71,7 +71,7 @@ def _side(column: str, side: OrderedSet, domain: Domain) -> str:
     return options[0] if len(options) == 1 else f"({' or '.join(options)})"
 
 
-def _piece(column: str, first: Any, end: Any, domain: Domain) -> str:
+def _piece(column: str, first: Any, end: Any, domain: OrderedDomain) -> str:
     if end == domain.next(first):
         return f"{column} = {_literal(domain.value(first))}"
     low = "" if first == domain.first else f"{column} >= {_literal(domain.value(first))}"

@@ -26,7 +26,7 @@ _FORMATS = {DOUBLE: (">d", ">q"), FLOAT: (">f", ">i")}
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class OrderedDomain:
     """The values of a type in order.
 
     `floor(value)` is the rank of the greatest value of the type that is at most the given one (which may lie between two values of
@@ -85,11 +85,11 @@ class Domain:
         return Fraction(value) if math.isfinite(value) else (-math.inf if value < 0 else math.inf)
 
 
-def domain_of(type_: DataType, zone: str, column: str) -> Domain:
+def domain_of(type_: DataType, zone: str, column: str) -> OrderedDomain:
     """The domain of a column; `zone` is the session's time zone, in which timestamps without an offset are read."""
     if type_ in LIMITS:
         limit = LIMITS[type_]
-        return Domain(type_, -limit, limit, lambda value: _floor(exact_number(value, column), 0, limit), int, Fraction(1))
+        return OrderedDomain(type_, -limit, limit, lambda value: _floor(exact_number(value, column), 0, limit), int, Fraction(1))
     if isinstance(type_, Decimal):
         return _decimals(type_, column)
     if type_ in (DOUBLE, FLOAT):
@@ -99,9 +99,9 @@ def domain_of(type_: DataType, zone: str, column: str) -> Domain:
     if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
         return _timestamps(type_, _zone(zone) if type_ == TIMESTAMP else None, column)
     if type_ == STRING:
-        return Domain(STRING, "", END_OF_TEXTS, lambda value: (_of_kind(value, str, column, "a text"), True), str)
+        return OrderedDomain(STRING, "", END_OF_TEXTS, lambda value: (_of_kind(value, str, column, "a text"), True), str)
     if type_ == BOOLEAN:
-        return Domain(BOOLEAN, 0, 2, lambda value: (int(_of_kind(value, bool, column, "true or false")), True), bool)
+        return OrderedDomain(BOOLEAN, 0, 2, lambda value: (int(_of_kind(value, bool, column, "true or false")), True), bool)
     raise Unsupported(f"column {column!r} is of type {type_}; constraints are about numbers, dates, timestamps, texts and booleans")
 
 
@@ -133,16 +133,16 @@ def _floor(value: Fraction | float, scale: int, limit: int) -> tuple[int, bool]:
     return max(min(math.floor(scaled), limit), -limit - 1), scaled.denominator == 1
 
 
-def _decimals(type_: Decimal, column: str) -> Domain:
+def _decimals(type_: Decimal, column: str) -> OrderedDomain:
     limit = 10**type_.precision
     unit = Fraction(1, 10**type_.scale)
-    return Domain(
+    return OrderedDomain(
         type_, 1 - limit, limit, lambda value: _floor(exact_number(value, column), type_.scale, limit),
         lambda rank: number(rank, type_.scale), unit,
     )  # fmt: skip
 
 
-def _doubles(type_: DataType, column: str) -> Domain:
+def _doubles(type_: DataType, column: str) -> OrderedDomain:
     """Ranks of floating point numbers: their bits, mirrored below zero; NaN is the greatest, as in Spark."""
     floating, whole = _FORMATS[type_]
     infinity = int(struct.unpack(whole, struct.pack(floating, math.inf))[0])
@@ -167,10 +167,10 @@ def _doubles(type_: DataType, column: str) -> Domain:
         found = value_of(rank)
         return (rank, found == given) if found <= given else (rank - 1, False)
 
-    return Domain(type_, -infinity, infinity + 2, floor, value_of)
+    return OrderedDomain(type_, -infinity, infinity + 2, floor, value_of)
 
 
-def _dates(column: str) -> Domain:
+def _dates(column: str) -> OrderedDomain:
     def floor(value: Any) -> tuple[int, bool]:
         if isinstance(value, str):
             value = _parsed(value, dt.date.fromisoformat, column, "a date such as 2024-11-30")
@@ -179,10 +179,10 @@ def _dates(column: str) -> Domain:
         return (value - _FIRST_DAY).days, True
 
     first, last = (dt.date.min - _FIRST_DAY).days, (dt.date.max - _FIRST_DAY).days
-    return Domain(DATE, first, last + 1, floor, lambda rank: _FIRST_DAY + dt.timedelta(days=rank), Fraction(1))
+    return OrderedDomain(DATE, first, last + 1, floor, lambda rank: _FIRST_DAY + dt.timedelta(days=rank), Fraction(1))
 
 
-def _timestamps(type_: DataType, zone: ZoneInfo | None, column: str) -> Domain:
+def _timestamps(type_: DataType, zone: ZoneInfo | None, column: str) -> OrderedDomain:
     def floor(value: Any) -> tuple[int, bool]:
         if isinstance(value, str):
             value = _parsed(value, dt.datetime.fromisoformat, column, "a timestamp such as 2024-11-30 08:15:00")
@@ -200,7 +200,7 @@ def _timestamps(type_: DataType, zone: ZoneInfo | None, column: str) -> Domain:
         return moment if zone is None else moment.replace(tzinfo=dt.UTC)
 
     first, last = ((day - _FIRST_DAY).days * _MICROSECONDS_A_DAY for day in (dt.date.min, dt.date.max))
-    return Domain(type_, first, last + _MICROSECONDS_A_DAY, floor, value_of, Fraction(1))
+    return OrderedDomain(type_, first, last + _MICROSECONDS_A_DAY, floor, value_of, Fraction(1))
 
 
 def _parsed(text: str, parse: Callable[[str], Any], column: str, wanted: str) -> Any:

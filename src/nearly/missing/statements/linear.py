@@ -10,7 +10,7 @@ from math import floor, lcm
 from typing import Any
 
 from nearly.algebra.half_spaces import HalfSpace
-from nearly.missing.statements.domains import Domain, exact_number
+from nearly.missing.statements.domains import OrderedDomain, exact_number
 from nearly.plan.expressions import Call, Cast, Expression
 from nearly.plan.types import DATE, DOUBLE, FLOAT, INTEGERS, Decimal, is_numeric
 
@@ -52,7 +52,7 @@ class Linear:
 
 
 def linear(
-    expression: Expression, column: Callable[[Expression], tuple[str, Domain] | None], constant: Callable[[Expression], Any]
+    expression: Expression, column: Callable[[Expression], tuple[str, OrderedDomain] | None], constant: Callable[[Expression], Any]
 ) -> Linear | None:
     """The linear form of an expression over columns of whole numbers, decimals or dates; None when it is none."""
     found = column(expression)

@@ -16,7 +16,7 @@ from nearly.algebra.boxes import EVERYWHERE, NOWHERE, Region, Space, box, inters
 from nearly.algebra.half_spaces import HalfSpace
 from nearly.algebra.ordered_sets import ONLY_NULL, OrderedSet
 from nearly.errors import Unsupported
-from nearly.missing.statements.domains import Domain
+from nearly.missing.statements.domains import OrderedDomain
 from nearly.missing.statements.linear import Linear, keeps_values, linear
 from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.explain import show
@@ -26,12 +26,12 @@ from nearly.plan.types import DATETIMES, DOUBLE, FLOAT, LONG, TIMESTAMP, Decimal
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>", "<=>": "<=>"}
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
-_COMPARE: dict[str, Callable[[Domain, Any], OrderedSet]] = {
-    "<": Domain.below,
-    "<=": Domain.at_most,
-    ">": Domain.above,
-    ">=": Domain.at_least,
-    "=": Domain.equal,
+_COMPARE: dict[str, Callable[[OrderedDomain, Any], OrderedSet]] = {
+    "<": OrderedDomain.below,
+    "<=": OrderedDomain.at_most,
+    ">": OrderedDomain.above,
+    ">=": OrderedDomain.at_least,
+    "=": OrderedDomain.equal,
     "<>": lambda domain, value: domain.values - domain.equal(value),
 }
 
@@ -180,7 +180,7 @@ class Regions:
                 return _region(sides, below, above)
         return (*_region(sides, below.negated), *_region(sides, above.negated))
 
-    def _exact_unit(self, expression: Expression) -> tuple[str, Domain] | None:
+    def _exact_unit(self, expression: Expression) -> tuple[str, OrderedDomain] | None:
         column = self.column(expression)
         return None if column is None else (column, self.rows.domains[column])
 
@@ -190,7 +190,7 @@ class Regions:
             raise refusal(expression)
         return column
 
-    def _side(self, column: str, values: Callable[[Domain], OrderedSet]) -> Region:
+    def _side(self, column: str, values: Callable[[OrderedDomain], OrderedSet]) -> Region:
         if column not in self.rows.domains:
             raise Unsupported(f"column {column!r} is of a type that ranges are not computed for")
         return box({column: values(self.rows.domains[column])})

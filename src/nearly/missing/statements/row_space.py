@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nearly.algebra.boxes import Space
 from nearly.errors import SchemaError, Unsupported, unknown
-from nearly.missing.statements.domains import Domain, domain_of
+from nearly.missing.statements.domains import OrderedDomain, domain_of
 from nearly.plan.schema import TableSchema
 
 
@@ -17,7 +17,7 @@ class RowSpace:
 
     table: str
     schema: TableSchema
-    domains: Mapping[str, Domain]
+    domains: Mapping[str, OrderedDomain]
     everything: Space
     zone: str
 

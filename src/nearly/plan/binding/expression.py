@@ -14,12 +14,12 @@ from nearly.plan.binding.scope import Scope
 from nearly.plan.expressions import (
     AggregateCall,
     Expression,
-    Frame,
     Literal,
     Sizes,
     SortKey,
     Subquery,
     WindowCall,
+    WindowFrame,
     children,
     size,
 )
@@ -329,7 +329,7 @@ def _walk_outside_windows(expression: Expression) -> list[Expression]:
     return [expression, *(inner for child in children(expression) for inner in _walk_outside_windows(child))]
 
 
-def _frame(spec: exp.WindowSpec | None) -> Frame | None:
+def _frame(spec: exp.WindowSpec | None) -> WindowFrame | None:
     if spec is None:
         return None
     if spec.args.get("exclude"):
@@ -337,7 +337,7 @@ def _frame(spec: exp.WindowSpec | None) -> Frame | None:
     unit = str(spec.args["kind"]).lower()
     start = _bound(spec.args.get("start"), spec.args.get("start_side"))
     end = 0 if spec.args.get("end") is None else _bound(spec.args["end"], spec.args.get("end_side"))
-    return Frame(unit, start, end)
+    return WindowFrame(unit, start, end)
 
 
 def _bound(value: exp.Expr | str | None, side: str | None) -> int | None:

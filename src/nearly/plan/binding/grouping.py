@@ -24,7 +24,7 @@ from nearly.plan.expressions import (
     substitute,
     walk,
 )
-from nearly.plan.nodes import Aggregate, Output, Plan, Project
+from nearly.plan.nodes import GroupBy, Output, Plan, Project
 from nearly.plan.types import BYTE, LONG
 
 BindKey = Callable[[exp.Expr], Expression]
@@ -167,7 +167,7 @@ class Grouped:
         if outputs:
             passed = tuple(Output(column.name, column) for column in child.columns)
             child = Project(child, (*passed, *outputs.values()))
-        return Aggregate(child, keys, aggregates, self.grouping.sets, self.grouping.grouping_id)
+        return GroupBy(child, keys, aggregates, self.grouping.sets, self.grouping.grouping_id)
 
     def _replace(self, expression: Expression) -> Expression:
         for key in self.keys:

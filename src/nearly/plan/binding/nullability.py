@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal, conjuncts
-from nearly.plan.nodes import Aggregate, Filter, Join, Plan, Project, Scan, SetOperation, Values, Window
+from nearly.plan.nodes import Filter, GroupBy, Join, Plan, Project, Scan, SetOperation, Values, Window
 
 _STRICT = frozenset({"+", "-", "*", "neg", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not"})
 """Functions that are null only when an argument is (errors apart)."""
@@ -51,7 +51,7 @@ def non_null_columns(plan: Plan) -> frozenset[str]:
             return frozenset(output.name for output in plan.outputs if _never_null(output.expression, safe))
         case Join():
             return _join(plan)
-        case Aggregate():
+        case GroupBy():
             safe = non_null_columns(plan.child) if plan.sets is None else frozenset()
             outputs = (*plan.keys, *plan.aggregates)
             return frozenset(output.name for output in outputs if _never_null(output.expression, safe))

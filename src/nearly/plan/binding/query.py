@@ -14,21 +14,21 @@ from nearly.plan.binding.from_clause import Environment, FromBinder, Named, comm
 from nearly.plan.binding.scope import FreshNames, Scope, Visible
 from nearly.plan.binding.select import SelectBinder, limited, place_of, position
 from nearly.plan.expressions import Column, Expression, SortKey
-from nearly.plan.nodes import Apply, Output, Plan, Project, Query, SetOperation, Sort
+from nearly.plan.nodes import Apply, BoundQuery, Output, Plan, Project, SetOperation, Sort
 from nearly.plan.schema import FindTable
 from nearly.plan.user_functions import Mapped
 
 _SET_KINDS = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}
 
 
-def bind(tree: exp.Expr, find_table: FindTable, relations: Sequence[Mapped] = ()) -> Query:
+def bind(tree: exp.Expr, find_table: FindTable, relations: Sequence[Mapped] = ()) -> BoundQuery:
     """The plan of a parsed query over the tables that `find_table` knows, and `relations`, each after those it is made from."""
     binder = QueryBinder(find_table, FreshNames(), {})
     for each in relations:
         binder = binder.knowing(each)
     named = binder.query(tree, None)
     names = tuple(name or column.name for name, column in zip(named.names, named.plan.columns, strict=True))
-    return Query(named.plan, names, unnamed=None in named.names)
+    return BoundQuery(named.plan, names, unnamed=None in named.names)
 
 
 @dataclass(frozen=True, slots=True)

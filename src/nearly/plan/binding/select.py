@@ -22,7 +22,7 @@ from nearly.plan.expressions import (
     map_children,
     walk,
 )
-from nearly.plan.nodes import Aggregate, Filter, Limit, Output, Plan, Project, Sort, Window
+from nearly.plan.nodes import Filter, GroupBy, Limit, Output, Plan, Project, Sort, Window
 
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "windows", "qualify", "distinct", "order", "limit", "offset",
@@ -32,7 +32,7 @@ Rewrite = Callable[[Expression], Expression]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SelectItem:
     """A select item: its expression and the name the user sees, None when only Spark knows it."""
 
     expression: Expression
@@ -76,8 +76,10 @@ class SelectBinder:
             plan = plan if having is None else Filter(plan, having)
         return self._finish(node, plan, items, order, qualify)
 
-    def _finish(self, node: exp.Select, plan: Plan, items: list[Item], order: list[SortKey], qualify: Expression | None) -> Named:
-        windows = _Windows(self.fresh)
+    def _finish(
+        self, node: exp.Select, plan: Plan, items: list[SelectItem], order: list[SortKey], qualify: Expression | None
+    ) -> Named:
+        windows = _WindowCalls(self.fresh)
         _refuse_hidden_order(order, items)
         items = [replace(item, expression=windows.out(item.expression)) for item in items]
         order = [replace(key, expression=windows.out(key.expression)) for key in order]
@@ -103,11 +105,11 @@ class SelectBinder:
             refuse_clauses_besides(node.args["distinct"])
             if extra:
                 raise Unsupported("SELECT DISTINCT ordered by something that is not selected")
-            plan = Aggregate(plan, tuple(Output(output.name, output.column) for output in outputs), ())
+            plan = GroupBy(plan, tuple(Output(output.name, output.column) for output in outputs), ())
         plan = limited(node, Sort(plan, tuple(keys)) if keys else plan)
         return Project(plan, tuple(Output(output.name, output.column) for output in outputs)) if extra else plan
 
-    def _output(self, item: Item) -> Output:
+    def _output(self, item: SelectItem) -> Output:
         return Output(self.fresh(item.name or "value"), item.expression)
 
     def _where(self, node: exp.Select, source: Plan) -> Plan:
@@ -119,25 +121,25 @@ class SelectBinder:
             raise SchemaError("an aggregate in WHERE; use HAVING")
         return Filter(source, predicate)
 
-    def _items(self, node: exp.Select, binder: ExpressionBinder) -> list[Item]:
-        items: list[Item] = []
+    def _items(self, node: exp.Select, binder: ExpressionBinder) -> list[SelectItem]:
+        items: list[SelectItem] = []
         aliases: dict[str, Expression] = {}
         for each in node.expressions:
             if _is_star(each):
                 items += self._star(each)
                 continue
             bound = replace(binder, aliases=aliases)(each)
-            items.append(Item(bound, each.alias if isinstance(each, exp.Alias) else pretty_name(each)))
+            items.append(SelectItem(bound, each.alias if isinstance(each, exp.Alias) else pretty_name(each)))
             if isinstance(each, exp.Alias):
                 aliases = {**aliases, each.alias.lower(): bound}
         return items
 
-    def _star(self, node: exp.Expr) -> list[Item]:
+    def _star(self, node: exp.Expr) -> list[SelectItem]:
         star = node.this if isinstance(node, exp.Column) else node
         refuse_clauses_besides(star, "except_")
         qualifier = node.table if isinstance(node, exp.Column) else None
         left_out = {each.name.lower() for each in star.args.get("except_") or ()}
-        shown = [Item(each.expression, each.name) for each in self.scope.star(qualifier or None)]
+        shown = [SelectItem(each.expression, each.name) for each in self.scope.star(qualifier or None)]
         if not shown:
             raise SchemaError("SELECT * has nothing to show: the query has no FROM clause, or one without columns")
         missing = left_out - {(item.name or "").lower() for item in shown}
@@ -166,7 +168,7 @@ class SelectBinder:
         everything = [item.expression for item in items.get()] if clause.args.get("all") else []
         return bind_grouping(clause, key, everything, self.fresh)
 
-    def _predicate(self, node: exp.Select, clause: str, binder: ExpressionBinder, items: list[Item]) -> Expression | None:
+    def _predicate(self, node: exp.Select, clause: str, binder: ExpressionBinder, items: list[SelectItem]) -> Expression | None:
         part = node.args.get(clause)
         if part is None:
             return None
@@ -178,7 +180,7 @@ class SelectBinder:
                 raise Unsupported(f"{clause.upper()} uses {column.name!r}, which is both a column and an alias")
         return replace(binder, aliases=aliases).boolean(part.this)
 
-    def _order(self, node: exp.Select, binder: ExpressionBinder, items: list[Item]) -> list[SortKey]:
+    def _order(self, node: exp.Select, binder: ExpressionBinder, items: list[SelectItem]) -> list[SortKey]:
         clause = node.args.get("order")
         if clause is None:
             return []
@@ -208,17 +210,17 @@ class SelectBinder:
 class _LazyItems:
     """Select items bound on first use: most GROUP BY clauses never need them."""
 
-    def __init__(self, bind: Callable[[], list[Item]]) -> None:
+    def __init__(self, bind: Callable[[], list[SelectItem]]) -> None:
         self._bind = bind
-        self._items: list[Item] | None = None
+        self._items: list[SelectItem] | None = None
 
-    def get(self) -> list[Item]:
+    def get(self) -> list[SelectItem]:
         if self._items is None:
             self._items = self._bind()
         return self._items
 
 
-class _Windows:
+class _WindowCalls:
     """Takes the window calls out of expressions, for a Window node below them."""
 
     def __init__(self, fresh: FreshNames) -> None:
@@ -238,7 +240,7 @@ class _Windows:
         return Window(plan, tuple(self._outputs.values())) if self._outputs else plan
 
 
-def _refuse_hidden_order(order: list[SortKey], items: list[Item]) -> None:
+def _refuse_hidden_order(order: list[SortKey], items: list[SelectItem]) -> None:
     """Spark sorts by window functions and correlated subqueries only where they are selected too."""
     selected = {item.expression for item in items}
     for key in order:
@@ -262,7 +264,7 @@ def _any_marker(name: str, arguments: list[Expression]) -> Expression:
     raise Unsupported(f"{name}() together with GROUP BY positions or aliases")
 
 
-def _aliases(items: list[Item]) -> dict[str, Expression]:
+def _aliases(items: list[SelectItem]) -> dict[str, Expression]:
     """Items by lower-case name; a name that means two different things is left out."""
     found: dict[str, Expression] = {}
     clashing = set()

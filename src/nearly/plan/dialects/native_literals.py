@@ -13,21 +13,21 @@ from nearly.plan.dialects import sql
 from nearly.plan.dialects.native_build import cast, type_sql
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Literal
-from nearly.plan.types import BOOLEAN, INT, NULL, STRING, TIMESTAMP, Interval
+from nearly.plan.types import BOOLEAN, INT, NULL, STRING, TIMESTAMP, IntervalType
 
 
 def literal(constant: Literal) -> Node:
     """The constant, cast to its type unless DuckDB already reads it so."""
     type_, value = constant.type, constant.value
     if value is None:
-        return exp.Null() if type_ == NULL or isinstance(type_, Interval) else cast(exp.Null(), type_)
+        return exp.Null() if type_ == NULL or isinstance(type_, IntervalType) else cast(exp.Null(), type_)
     if type_ == BOOLEAN:
         return exp.Boolean(this=value)
     if type_ == STRING:
         return sql.text(value)
     if type_ == INT:
         return sql.integer(value)
-    if isinstance(type_, Interval):
+    if isinstance(type_, IntervalType):
         return sql.integer(value)
     return cast(sql.text(_text(constant)), type_)
 
@@ -35,7 +35,7 @@ def literal(constant: Literal) -> Node:
 def literal_list(constants: Sequence[Literal]) -> str:
     """The constants, all of one type, as text with commas between. Law: it is the text of their trees."""
     first = next((each for each in constants if each.value is not None), constants[0])
-    if first.value is None or first.type in (BOOLEAN, NULL) or isinstance(first.type, Interval):
+    if first.value is None or first.type in (BOOLEAN, NULL) or isinstance(first.type, IntervalType):
         return ", ".join(str(literal(each).sql(dialect="duckdb")) for each in constants)
     kind = type_sql(first.type).sql(dialect="duckdb")
     return ", ".join(_spelled(each, kind) for each in constants)

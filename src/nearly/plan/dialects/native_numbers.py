@@ -22,7 +22,7 @@ from nearly.plan.types import (
     STRING,
     DataType,
     Decimal,
-    Interval,
+    IntervalType,
     decimal,
     decimal_for,
 )
@@ -48,7 +48,7 @@ def _decimal_result(call: Call, node: Node, scale: int) -> Node:
 
 def _sum(kind: type[Node]) -> Builder:
     def build(call: Call, arguments: list[Node]) -> Node:
-        if isinstance(call.type, Interval):
+        if isinstance(call.type, IntervalType):
             raise Unsupported("a difference of moments is not in the native kernel's verified set; use datediff")
         if not isinstance(call.type, Decimal):
             return sql.binary(kind, *arguments)

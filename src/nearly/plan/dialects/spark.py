@@ -22,7 +22,7 @@ from nearly.plan.expressions import (
     UserCall,
     WindowCall,
 )
-from nearly.plan.types import BOOLEAN, INT, NULL, STRING, TIMESTAMP, DataType, Interval
+from nearly.plan.types import BOOLEAN, INT, NULL, STRING, TIMESTAMP, DataType, IntervalType
 
 Builder = Callable[[Call, list[Node]], Node]
 
@@ -85,7 +85,7 @@ def _literal(constant: Literal) -> Node:
     type_, value = constant.type, constant.value
     if value is None:
         return exp.Null() if type_ == NULL else sql.cast(exp.Null(), type_sql(type_))
-    if isinstance(type_, Interval):
+    if isinstance(type_, IntervalType):
         return _interval(type_, value)
     if type_ == BOOLEAN:
         return exp.Boolean(this=value)
@@ -110,7 +110,7 @@ def _text(constant: Literal) -> str:
     raise Unsupported(f"a literal of type {constant.type} has no form in Spark SQL")
 
 
-def _interval(type_: Interval, value: int) -> Node:
+def _interval(type_: IntervalType, value: int) -> Node:
     """`INTERVAL 'n' UNIT` for an interval of one unit."""
     size = _UNITS.get(type_.fields)
     if size is None:

@@ -17,7 +17,7 @@ from nearly.plan.types import (
     STRING,
     DataType,
     Decimal,
-    Interval,
+    IntervalType,
     adjusted_decimal,
     is_numeric,
 )
@@ -97,7 +97,7 @@ def _divide_whole(name: str, arguments: Arguments) -> Expression:
 def _negate(name: str, arguments: Arguments) -> Expression:
     """A negated literal is a literal, as in Spark's grammar."""
     (argument,) = arguments
-    operand = argument if isinstance(argument.type, Interval) else numeric(name, argument)
+    operand = argument if isinstance(argument.type, IntervalType) else numeric(name, argument)
     if isinstance(operand, Literal) and operand.value is not None:
         folded = _negated(operand)
         if folded is not None:

@@ -24,7 +24,7 @@ from nearly.plan.types import (
     TIMESTAMP,
     DataType,
     Decimal,
-    Interval,
+    IntervalType,
     is_numeric,
     is_simple,
 )
@@ -67,7 +67,7 @@ def is_castable(source: DataType, target: DataType) -> bool:
     """Whether Spark's ANSI CAST between these types is modelled."""
     if source == NULL:
         return is_simple(target)
-    if not is_simple(source) or not is_simple(target) or isinstance(source, Interval) or isinstance(target, Interval):
+    if not is_simple(source) or not is_simple(target) or isinstance(source, IntervalType) or isinstance(target, IntervalType):
         return False
     plain = (STRING, BOOLEAN)
     if is_numeric(source):

@@ -20,7 +20,7 @@ from nearly.plan.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     DataType,
-    Interval,
+    IntervalType,
     day_interval,
 )
 
@@ -45,7 +45,7 @@ PARTS = {
 
 
 def is_temporal(type_: DataType) -> bool:
-    return type_ in DATETIMES or isinstance(type_, Interval)
+    return type_ in DATETIMES or isinstance(type_, IntervalType)
 
 
 def add_or_subtract(name: str, arguments: Arguments) -> Expression:
@@ -57,7 +57,7 @@ def add_or_subtract(name: str, arguments: Arguments) -> Expression:
         left, right = right, left
     if left.type == DATE and right.type in (BYTE, SHORT, INT):
         return _add_days("date_add" if name == "+" else "date_sub", (left, right))
-    if left.type in DATETIMES and isinstance(right, Literal) and isinstance(right.type, Interval) and right.value is not None:
+    if left.type in DATETIMES and isinstance(right, Literal) and isinstance(right.type, IntervalType) and right.value is not None:
         return _add_interval(left, right.type, right.value if name == "+" else -right.value)
     raise refuse(name, arguments)
 
@@ -69,7 +69,7 @@ def _difference(left: Expression, right: Expression) -> Expression:
     return Call(day_interval(), "-", (coerce(left, type_), coerce(right, type_)))
 
 
-def _add_interval(moment: Expression, interval: Interval, amount: int) -> Expression:
+def _add_interval(moment: Expression, interval: IntervalType, amount: int) -> Expression:
     """A date stays a date under months and whole days, and becomes a timestamp under hours and less."""
     if moment.type == DATE and interval.unit == "month":
         return _add_months("add_months", (moment, Literal(INT, amount)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from nearly.errors import Unsupported
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import Call, Expression, columns_of, conjunction, conjuncts
-from nearly.plan.nodes import Aggregate, Filter, Join, Limit, Output, Plan, Project, Sort
+from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project, Sort
 from nearly.plan.types import BOOLEAN
 
 
@@ -21,7 +21,7 @@ class Pulled:
 
     plan: Plan
     predicates: tuple[Expression, ...]
-    ungrouped: Aggregate | None = None
+    ungrouped: GroupBy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class _Puller:
 
     def pull(self, plan: Plan) -> Pulled:
         if not plan.outer_columns():
-            return Pulled(plan, (), plan if isinstance(plan, Aggregate) and not plan.keys else None)
+            return Pulled(plan, (), plan if isinstance(plan, GroupBy) and not plan.keys else None)
         match plan:
             case Filter():
                 return self._filter(plan)
@@ -78,7 +78,7 @@ class _Puller:
                 return self._project(plan)
             case Join():
                 return self._join(plan)
-            case Aggregate():
+            case GroupBy():
                 return self._aggregate(plan)
             case Sort():
                 return self.pull(plan.child)
@@ -125,7 +125,7 @@ class _Puller:
         joined = Join(sides[0].plan, sides[1].plan, kind, condition)
         return Pulled(joined, (*sides[0].predicates, *sides[1].predicates, *theirs))
 
-    def _aggregate(self, plan: Aggregate) -> Pulled:
+    def _aggregate(self, plan: GroupBy) -> Pulled:
         """Correlation below a grouping by equality becomes more keys of the grouping."""
         if any(self._is_correlated(expression) for expression in plan.expressions()) or plan.sets is not None:
             raise Unsupported("a correlated subquery that aggregates outer columns")
@@ -137,7 +137,7 @@ class _Puller:
             key = Output(self.fresh("correlated"), equality.inner)
             keys.append(key)
             predicates.append(Call(BOOLEAN, "=", (key.column, equality.outer)))
-        grouped = Aggregate(below.plan, tuple(keys), plan.aggregates)
+        grouped = GroupBy(below.plan, tuple(keys), plan.aggregates)
         return Pulled(grouped, tuple(predicates), plan if not plan.keys else None)
 
     def _is_correlated(self, expression: Expression) -> bool:

@@ -37,7 +37,7 @@ from nearly.plan.expressions import (
     substitute,
     walk,
 )
-from nearly.plan.nodes import Aggregate, Filter, Join, Limit, Output, Plan, Project
+from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project
 from nearly.plan.types import LONG, STRING
 from nearly.rewrite.logical.correlation import Pulled, equalities, existing, pull_up
 from nearly.rewrite.logical.reduce_domain import reduce_domain
@@ -208,7 +208,7 @@ class _Decorrelator:
         value = pulled.plan.columns[0]
         rows = Output(self.fresh("rows"), functions.aggregate("count", []))
         only = Output(self.fresh("only"), functions.aggregate("max", [value]))
-        grouped = Aggregate(pulled.plan, tuple(keys), (only, rows))
+        grouped = GroupBy(pulled.plan, tuple(keys), (only, rows))
         trouble = Call(value.type, "raise_error", (Literal(STRING, "a subquery used as a value gave more than one row"),))
         several = functions.call(">", [rows.column, Literal(LONG, 1)])
         return Pulled(grouped, tuple(predicates)), Call(value.type, "case", (several, trouble, only.column))
@@ -217,14 +217,14 @@ class _Decorrelator:
         """Whether a correlated row exists, as a boolean column."""
         if not pulled.predicates:
             count = Output(self.fresh("rows"), functions.aggregate("count", []))
-            counted = Aggregate(pulled.plan, (), (count,))
+            counted = GroupBy(pulled.plan, (), (count,))
             return Join(child, counted, "cross"), functions.call(">", [count.column, Literal(LONG, 0)])
         keys, predicates = [], []
         for equality in equalities(pulled.predicates, child.names | _outer_names(pulled)):
             key = Output(self.fresh("mark"), equality.inner)
             keys.append(key)
             predicates.append(functions.call("=", [key.column, equality.outer]))
-        marks = Aggregate(pulled.plan, tuple(keys), ())
+        marks = GroupBy(pulled.plan, tuple(keys), ())
         return Join(child, marks, "left", conjunction(predicates)), functions.call("isnotnull", [keys[0].column])
 
     def _attach_in(self, child: Plan, subquery: Subquery, inner: Plan, shown: bool) -> tuple[Plan, Expression]:
@@ -290,7 +290,7 @@ def _outer_names(pulled: Pulled) -> frozenset[str]:
 def _has_one_row(plan: Plan) -> bool:
     while isinstance(plan, Project):
         plan = plan.child
-    return isinstance(plan, Aggregate) and not plan.keys and plan.sets is None
+    return isinstance(plan, GroupBy) and not plan.keys and plan.sets is None
 
 
 def _or_empty(value: Expression, found: Expression, inner: Plan) -> Expression:
@@ -306,7 +306,7 @@ def _value_of_no_rows(value: Expression, plan: Plan) -> Expression | None:
     if isinstance(plan, Project):
         outputs: dict[str, Expression] = {output.name: output.expression for output in plan.outputs}
         return _value_of_no_rows(substitute(value, outputs), plan.child)
-    if isinstance(plan, Aggregate) and not plan.keys:
+    if isinstance(plan, GroupBy) and not plan.keys:
         empty: dict[str, Expression] = {output.name: _empty(output.expression) for output in plan.aggregates}
         return substitute(value, empty)
     return None

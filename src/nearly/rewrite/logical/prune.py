@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from nearly.plan.expressions import Column, Expression, columns_of
 from nearly.plan.nodes import (
-    Aggregate,
     Exchange,
+    GroupBy,
     Output,
     Plan,
     Project,
@@ -44,7 +44,7 @@ def _wanted_of(plan: Plan, child: Plan, wanted: frozenset[str]) -> frozenset[str
     match plan:
         case Project():
             return _reads(output.expression for output in plan.outputs if output.name in wanted) & child.names
-        case Aggregate():
+        case GroupBy():
             used = [output for output in plan.aggregates if output.name in wanted]
             return _reads(output.expression for output in (*plan.keys, *used)) & child.names
         case Window():
@@ -72,7 +72,7 @@ def _rebuild(plan: Plan, needed: Needed) -> Plan:
         case Window():
             outputs, child = _kept(plan.outputs, wanted), _rebuild(plan.child, needed)
             return Window(child, outputs) if outputs else child
-        case Aggregate():
+        case GroupBy():
             return replace(plan, child=_rebuild(plan.child, needed), aggregates=_kept(plan.aggregates, wanted))
         case SetOperation():
             return _set_operation(plan, [_rebuild(side, needed) for side in (plan.left, plan.right)], wanted)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nearly.plan.expressions import TRUE, Expression, columns_of, conjunction, conjuncts, has_subquery, substitute
-from nearly.plan.nodes import Aggregate, Filter, Join, Plan, Project, SetOperation, Sort
+from nearly.plan.nodes import Filter, GroupBy, Join, Plan, Project, SetOperation, Sort
 from nearly.rewrite.logical.factor_or import implied
 
 _PUSHABLE = {"inner": (True, True), "cross": (True, True), "left": (True, False), "right": (False, True),
@@ -36,7 +36,7 @@ def _push(plan: Plan, parts: tuple[Expression, ...]) -> Plan:
             return _through_project(plan, parts)
         case Join():
             return _through_join(plan, parts)
-        case Aggregate():
+        case GroupBy():
             return _through_aggregate(plan, parts)
         case SetOperation(kind="union"):
             return _through_union(plan, parts)
@@ -108,7 +108,7 @@ def _side(part: Expression, plan: Join, allowed: tuple[bool, bool]) -> str | Non
     return None
 
 
-def _through_aggregate(plan: Aggregate, parts: tuple[Expression, ...]) -> Plan:
+def _through_aggregate(plan: GroupBy, parts: tuple[Expression, ...]) -> Plan:
     """A predicate over plain keys decides on whole groups, so it can drop their rows before grouping."""
     values = {key.name: key.expression for key in plan.keys} if plan.sets is None else {}
     movable = [part for part in parts if columns_of(part) and columns_of(part) <= set(values) and not has_subquery(part)]

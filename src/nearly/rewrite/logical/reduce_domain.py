@@ -13,7 +13,7 @@ from dataclasses import replace
 from nearly.plan import functions
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import TRUE, Column, columns_of, conjunction
-from nearly.plan.nodes import Aggregate, Filter, Join, Output, Plan, Project, Scan
+from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, Scan
 from nearly.rewrite.logical.correlation import Equality
 
 
@@ -71,7 +71,7 @@ def _push(plan: Plan, keys: list[Equality], source: Project) -> Plan:
             if all(isinstance(key.inner, Column) and key.inner.name in inner for key in keys):
                 below = [replace(key, inner=inner[key.inner.name]) for key in keys if isinstance(key.inner, Column)]
                 return replace(plan, child=_push(plan.child, below, source))
-        case Aggregate(sets=None):
+        case GroupBy(sets=None):
             given = {output.name: output.expression for output in plan.keys}
             if all(isinstance(key.inner, Column) and key.inner.name in given for key in keys):
                 below = [replace(key, inner=given[key.inner.name]) for key in keys if isinstance(key.inner, Column)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nearly.plan.expressions import Call, Column, Expression, Literal, conjuncts
-from nearly.plan.nodes import Aggregate, Filter, Join, Limit, Plan, Scan, SetOperation, Values
+from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Plan, Scan, SetOperation, Values
 from nearly.plan.schema import FindTable
 
 _BY_FUNCTION = {"=": 0.05, "in": 0.15, "like": 0.1, "<=>": 0.05, "isnull": 0.05, "<>": 0.9, "isnotnull": 0.95, "not": 0.7}
@@ -54,7 +54,7 @@ def size(plan: Plan, find_table: FindTable) -> Size:
         case Filter():
             below = size(plan.child, find_table)
             return Size(below.rows * selectivity(plan.predicate), below.base)
-        case Aggregate():
+        case GroupBy():
             return grouped_size(plan, size(plan.child, find_table))
         case Join():
             return joined_size(plan, size(plan.left, find_table), size(plan.right, find_table))
@@ -67,7 +67,7 @@ def size(plan: Plan, find_table: FindTable) -> Size:
     return size(plan.children[0], find_table) if plan.children else Size(1.0, 1.0)
 
 
-def grouped_size(plan: Aggregate, child: Size) -> Size:
+def grouped_size(plan: GroupBy, child: Size) -> Size:
     return Size(max(1.0, child.rows * _GROUPS), child.base) if plan.keys else Size(1.0, 1.0)
 
 

@@ -14,10 +14,10 @@ from nearly.errors import Unsupported
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import Column, Expression, WindowCall
 from nearly.plan.nodes import (
-    Aggregate,
     Apply,
     Exchange,
     Filter,
+    GroupBy,
     Join,
     Limit,
     Output,
@@ -123,7 +123,7 @@ class _Distributor:
     def join(self, plan: Join) -> Placed:
         return _Joining(self, plan).placed()
 
-    def aggregate(self, plan: Aggregate) -> Placed:
+    def aggregate(self, plan: GroupBy) -> Placed:
         child = self.place(plan.child)
         here = replace(plan, child=child.plan)
         rows = grouped_size(plan, Size(child.rows, child.base)).rows
@@ -139,7 +139,7 @@ class _Distributor:
             return replace(bucketed, plan=replace(plan, child=bucketed.plan), rows=rows, by=by)
         return self._aggregate_apart(here, child, rows)
 
-    def _aggregate_apart(self, plan: Aggregate, child: Placed, rows: float) -> Placed:
+    def _aggregate_apart(self, plan: GroupBy, child: Placed, rows: float) -> Placed:
         """Groups that cross sites: partial results are merged; without a merge the rows themselves move."""
         split = split_aggregate(plan, self.fresh)
         if split is None and plan.sets is None and plan.keys:
@@ -374,7 +374,7 @@ RULES: dict[type[Plan], Callable[..., Placed]] = {
     Filter: _Distributor.filter,
     Project: _Distributor.project,
     Join: _Distributor.join,
-    Aggregate: _Distributor.aggregate,
+    GroupBy: _Distributor.aggregate,
     Window: _Distributor.window,
     SetOperation: _Distributor.set_operation,
     Sort: _Distributor.sort,

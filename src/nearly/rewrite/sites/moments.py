@@ -11,7 +11,7 @@ from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Expression, Literal
 from nearly.plan.functions import call
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Aggregate, Output, Plan, Project
+from nearly.plan.nodes import GroupBy, Output, Plan, Project
 from nearly.plan.types import BOOLEAN, DOUBLE, LONG, NULL
 
 _FREEDOM = {"variance": 1.0, "stddev": 1.0, "var_pop": 0.0, "stddev_pop": 0.0, "covar_samp": 1.0, "covar_pop": 0.0}
@@ -21,14 +21,14 @@ _FREEDOM = {"variance": 1.0, "stddev": 1.0, "var_pop": 0.0, "stddev_pop": 0.0, "
 class ByMoments:
     """An aggregate of sums, and what becomes of them."""
 
-    inner: Aggregate
+    inner: GroupBy
     results: tuple[Output, ...]
 
     def outer(self, sums: Plan) -> Plan:
         return Project(sums, self.results)
 
 
-def by_moments(plan: Aggregate, fresh: FreshNames) -> ByMoments | None:
+def by_moments(plan: GroupBy, fresh: FreshNames) -> ByMoments | None:
     """The aggregate in terms of sums; None when nothing in it has such a form."""
     sums = _Sums(fresh)
     results: dict[str, Expression] = {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal
-from nearly.plan.nodes import Aggregate, Output, Plan, Project
+from nearly.plan.nodes import GroupBy, Output, Plan, Project
 from nearly.plan.types import LONG, DataType, Decimal, bounded_decimal
 
 _MERGED_BY = {
@@ -19,20 +19,20 @@ _DISTINCT_IS_IRRELEVANT = frozenset({"min", "max", "bool_and", "bool_or"})
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class TwoSteps:
     """The aggregate of each part, and how the rows of all parts together become the aggregate of the whole."""
 
-    partial: Aggregate
+    partial: GroupBy
     keys: tuple[Output, ...]
     merges: tuple[Output, ...]
     results: tuple[Output, ...]
 
     def merged(self, parts: Plan) -> Plan:
         """The whole aggregate from the partial rows, under the columns of the original node."""
-        return Project(Aggregate(parts, self.keys, self.merges), self.results)
+        return Project(GroupBy(parts, self.keys, self.merges), self.results)
 
 
-def split_aggregate(plan: Aggregate, fresh: FreshNames) -> Split | None:
+def split_aggregate(plan: GroupBy, fresh: FreshNames) -> TwoSteps | None:
     """The two steps, or None when some aggregate has no merge (distinct ones, quantiles)."""
     partial: list[Output] = []
     merges: list[Output] = []
@@ -45,10 +45,10 @@ def split_aggregate(plan: Aggregate, fresh: FreshNames) -> Split | None:
     keys = [key.column for key in plan.keys] + ([plan.grouping_id] if plan.grouping_id else [])
     passed = tuple(Output(key.name, key) for key in keys)
     ordered = _in_order(plan, (*passed, *results))
-    return Split(Aggregate(plan.child, plan.keys, tuple(partial), plan.sets, plan.grouping_id), passed, tuple(merges), ordered)
+    return TwoSteps(GroupBy(plan.child, plan.keys, tuple(partial), plan.sets, plan.grouping_id), passed, tuple(merges), ordered)
 
 
-def merged_parts(partial: Aggregate, parts: Plan) -> Aggregate:
+def merged_parts(partial: GroupBy, parts: Plan) -> GroupBy:
     """Rows of a partial aggregate as fewer ones: those with equal keys merged, under the same columns.
 
     Law: merging merged parts gives what merging the parts gives.
@@ -60,15 +60,15 @@ def merged_parts(partial: Aggregate, parts: Plan) -> Aggregate:
         if isinstance(call, AggregateCall):
             merges.append(Output(output.name, AggregateCall(call.type, _MERGED_BY[call.function], (output.column,))))
     extra = () if partial.grouping_id is None else (Output(partial.grouping_id.name, partial.grouping_id),)
-    return Aggregate(parts, (*keys, *extra), tuple(merges))
+    return GroupBy(parts, (*keys, *extra), tuple(merges))
 
 
-def _in_order(plan: Aggregate, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
+def _in_order(plan: GroupBy, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
     by_name = {output.name: output for output in outputs}
     return tuple(by_name[column.name] for column in plan.columns)
 
 
-def _counted(call: AggregateCall, merged: Expression, plan: Aggregate) -> Expression:
+def _counted(call: AggregateCall, merged: Expression, plan: GroupBy) -> Expression:
     """Parts by further keys may have no row at all; then a count without keys is 0, not null."""
     if plan.keys or call.function not in ("count", "count_if"):
         return merged

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Column, Expression
-from nearly.plan.nodes import Aggregate, Output, Plan, Project
+from nearly.plan.nodes import GroupBy, Output, Plan, Project
 from nearly.rewrite.sites.split_aggregate import split_aggregate
 
 DISTINCT_MATTERS = frozenset({"count", "sum", "avg"})
@@ -19,16 +19,16 @@ DISTINCT_MATTERS = frozenset({"count", "sum", "avg"})
 class SplitDistinct:
     """`inner` finds the distinct values with partial results of everything else, `outer` aggregates them."""
 
-    inner: Aggregate
+    inner: GroupBy
     keys: tuple[Output, ...]
     merges: tuple[Output, ...]
     results: tuple[Output, ...]
 
     def outer(self, values: Plan) -> Plan:
-        return Project(Aggregate(values, self.keys, self.merges), self.results)
+        return Project(GroupBy(values, self.keys, self.merges), self.results)
 
 
-def split_distinct(plan: Aggregate, fresh: FreshNames) -> SplitDistinct | None:
+def split_distinct(plan: GroupBy, fresh: FreshNames) -> SplitDistinct | None:
     """The two steps; None when no aggregate is over distinct values, or several are over different ones."""
     calls = {output.name: output.expression for output in plan.aggregates if isinstance(output.expression, AggregateCall)}
     over = {call.arguments for call in calls.values() if _matters(call)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nearly.plan.expressions import Column, columns_of
-from nearly.plan.nodes import Aggregate, Apply, Input, Output, Plan, Project, Scan, SetOperation, Window
+from nearly.plan.nodes import Apply, GroupBy, Input, Output, Plan, Project, Scan, SetOperation, Window
 from nearly.rewrite.logical.prune import prune
 from nearly.rewrite.stream.decide import Decision
 
@@ -90,7 +90,7 @@ def _weighed(plan: Plan, stage: str, inside: bool) -> bool:
     """Whether rows of a stage are aggregated or ranked by the tail, perhaps by a user's function, and so need a weight."""
     if isinstance(plan, Input):
         return inside and plan.source == stage
-    inside = inside or isinstance(plan, Aggregate | Window) or (isinstance(plan, Apply) and plan.keys is not None)
+    inside = inside or isinstance(plan, GroupBy | Window) or (isinstance(plan, Apply) and plan.keys is not None)
     return any(_weighed(child, stage, inside) for child in plan.children)
 
 
@@ -108,7 +108,7 @@ def _read_above(tail: Plan, leaf: Input) -> set[str]:
 def _selected(plan: Plan, columns: tuple[Column, ...]) -> Plan:
     if {column.name for column in columns} == plan.names:
         return plan
-    if isinstance(plan, Aggregate):
+    if isinstance(plan, GroupBy):
         names = {column.name for column in columns}
         return replace(plan, aggregates=tuple(each for each in plan.aggregates if each.name in names))
     return Project(plan, passed(columns))

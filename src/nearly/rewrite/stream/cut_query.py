@@ -18,10 +18,10 @@ from nearly.errors import Unsupported
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import TRUE, AggregateCall, Call, Column, Expression, WindowCall, columns_of
 from nearly.plan.nodes import (
-    Aggregate,
     Apply,
     Field,
     Filter,
+    GroupBy,
     Input,
     Join,
     Limit,
@@ -37,7 +37,7 @@ from nearly.plan.nodes import (
 from nearly.plan.schema import FindTable
 from nearly.plan.types import BOOLEAN, INT
 from nearly.rewrite.sites.moments import by_moments
-from nearly.rewrite.sites.split_aggregate import Split, split_aggregate
+from nearly.rewrite.sites.split_aggregate import TwoSteps, split_aggregate
 from nearly.rewrite.sites.split_distinct import split_distinct
 from nearly.rewrite.stream.cut import UNIT, Cut, Gathered, Waiting, passed, pruned
 from nearly.rewrite.stream.decide import Decision, decided_parts, decision
@@ -167,7 +167,7 @@ class _Streamer:
     def join(self, plan: Join) -> At:
         return Joining(self, plan).placed()
 
-    def aggregate(self, plan: Aggregate) -> At:
+    def aggregate(self, plan: GroupBy) -> At:
         child = self.place(plan.child)
         here = replace(plan, child=child.plan)
         if child.unit is None:
@@ -182,7 +182,7 @@ class _Streamer:
             return replace(child, plan=whole, unit=unit.column, by=frozenset(kept[name] for name in child.by if name in kept))
         return self._partial_aggregate(plan, child)
 
-    def _partial_aggregate(self, plan: Aggregate, child: At) -> At:
+    def _partial_aggregate(self, plan: GroupBy, child: At) -> At:
         """Partial results per unit, merged at the driver; what has no merge is aggregated from rows there."""
         apart = split_distinct(replace(plan, child=child.plan), self.fresh)
         if apart is not None:
@@ -195,7 +195,7 @@ class _Streamer:
         keys = tuple(key.name for key in split.keys)
         return At(split.merged(self._gather(parts, child.unit, keys, partial=True)), DRIVER, child.scans)
 
-    def _approximate_aggregate(self, plan: Aggregate, child: At) -> At:
+    def _approximate_aggregate(self, plan: GroupBy, child: At) -> At:
         """Estimates of what has no exact merge: from sums, or, when there are not too many, from the rows themselves."""
         self.mergeable = False
         sums = by_moments(plan, self.fresh)
@@ -221,7 +221,7 @@ class _Streamer:
         others = self._partial_aggregate(apart.others, child)
         return At(apart.together(quantiles, others.plan, self.fresh), DRIVER, child.scans)
 
-    def _dependent_aggregate(self, plan: Aggregate, child: At) -> At:
+    def _dependent_aggregate(self, plan: GroupBy, child: At) -> At:
         """Rows that wait for a value of the driver are kept grouped by what the value decides on (iOLAP, appendix B).
 
         sum over a test of B and the value = sum, over groups by B that pass the test, of their sums.
@@ -256,7 +256,7 @@ class _Streamer:
                 return decision(name, lookup.kind, child.plan, lookup.right, lookup.condition, tests)
         return None
 
-    def _decided_and_not(self, rows: Input, waiting: Waiting, child: At, split: Split) -> Plan:
+    def _decided_and_not(self, rows: Input, waiting: Waiting, child: At, split: TwoSteps) -> Plan:
         """Rows surely in as they are, and those of the others that pass the test now."""
         mark = Column(BOOLEAN, waiting.mark)
         names = {*(key.name for key in split.keys), *(each.name for each in split.partial.aggregates)}
@@ -265,7 +265,7 @@ class _Streamer:
         perhaps = Project(apply(child.pending, Filter(rows, Call(BOOLEAN, "not", (mark,)))), passed(columns))
         return SetOperation(surely, perhaps, "union", True, columns)
 
-    def _by_unit(self, plan: Aggregate, child: At) -> Aggregate:
+    def _by_unit(self, plan: GroupBy, child: At) -> GroupBy:
         """The aggregate with the unit's group as one more key: the first, whose bit in a grouping id is the highest, always 0."""
         if child.unit is None:
             raise Unsupported("rows without a unit cannot be grouped by it")
@@ -366,7 +366,7 @@ def _ispassed(output: Output) -> bool:
     return isinstance(output.expression, Column) and output.expression.name == output.name
 
 
-def _own_expressions(plan: Aggregate) -> tuple[Expression, ...]:
+def _own_expressions(plan: GroupBy) -> tuple[Expression, ...]:
     return tuple(output.expression for output in (*plan.keys, *plan.aggregates))
 
 
@@ -376,7 +376,7 @@ RULES: dict[type[Plan], Callable[..., At]] = {
     Filter: _Streamer.filter,
     Project: _Streamer.project,
     Join: _Streamer.join,
-    Aggregate: _Streamer.aggregate,
+    GroupBy: _Streamer.aggregate,
     Window: _Streamer.window,
     SetOperation: _Streamer.set_operation,
     Sort: _Streamer.sort,

@@ -24,7 +24,7 @@ from nearly.plan.expressions import (
 )
 from nearly.plan.functions import call
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Aggregate, Filter, Input, Join, Output, Plan, Project
+from nearly.plan.nodes import Filter, GroupBy, Input, Join, Output, Plan, Project
 from nearly.plan.properties import equated
 from nearly.plan.types import DOUBLE, NULL, is_numeric
 
@@ -92,12 +92,12 @@ def decision(
     return Decision(name, found, pairs, known)
 
 
-def decided_parts(partial: Aggregate, waiting: tuple[Output, ...], mark: Output, decision_: Decision) -> Aggregate:
+def decided_parts(partial: GroupBy, waiting: tuple[Output, ...], mark: Output, decision_: Decision) -> GroupBy:
     """The partial aggregate over rows that are not surely out; `mark` is true and `waiting` null for rows surely in."""
     rows = Filter(decision_.merged(partial.child), decision_.possible())
     surely = decision_.surely_in()
     masked = tuple(Output(each.name, _unless(surely, each.expression)) for each in waiting)
-    return Aggregate(rows, (*partial.keys, *masked, Output(mark.name, surely)), partial.aggregates)
+    return GroupBy(rows, (*partial.keys, *masked, Output(mark.name, surely)), partial.aggregates)
 
 
 def decided_again(
@@ -110,7 +110,7 @@ def decided_again(
     surely = call("or", (known, decision_.surely_in()))
     kept = tuple(Output(name, columns[name]) for name in keys)
     masked = tuple(Output(name, _unless(surely, columns[name])) for name in waiting)
-    merged = Aggregate(rows, (*kept, *masked, Output(mark, surely)), merges)
+    merged = GroupBy(rows, (*kept, *masked, Output(mark, surely)), merges)
     return Project(merged, tuple(Output(column.name, column) for column in stage.columns))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nearly.plan.expressions import Column, same
-from nearly.plan.nodes import Aggregate, Filter, Input, Join, Limit, Plan, Project, Sort
+from nearly.plan.nodes import Filter, GroupBy, Input, Join, Limit, Plan, Project, Sort
 from nearly.plan.properties import origins
 from nearly.rewrite.stream.cut import Gathered
 
@@ -17,7 +17,7 @@ FEW_ROWS = "few_rows"
 class FewRows:
     """The topmost aggregate of a tail, which groups the rows of a stage by keys that the answer shows at some places."""
 
-    aggregate: Aggregate
+    aggregate: GroupBy
     stage: Gathered
     places: tuple[int, ...]
 
@@ -33,7 +33,7 @@ class FewRows:
         return Join(self.aggregate.child, self.wanted, "semi", same(keys, self.wanted.given))
 
     @property
-    def narrowed(self) -> Aggregate:
+    def narrowed(self) -> GroupBy:
         """The aggregate over these rows, which are then the input `few_rows`."""
         return replace(self.aggregate, child=Input(FEW_ROWS, self.aggregate.child.columns))
 
@@ -64,9 +64,9 @@ def few_rows(tail: Plan, stages: tuple[Gathered, ...]) -> FewRows | None:
     return FewRows(aggregate, stage, tuple(shown.index(name) for name in names))
 
 
-def _topmost(plan: Plan) -> Aggregate | None:
+def _topmost(plan: Plan) -> GroupBy | None:
     match plan:
-        case Aggregate():
+        case GroupBy():
             return plan
         case Project() | Filter() | Sort() | Limit():
             return _topmost(plan.child)

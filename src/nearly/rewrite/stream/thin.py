@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, SortKey, WindowCall, same
 from nearly.plan.functions import call
-from nearly.plan.nodes import Aggregate, Filter, Join, Output, Plan, Project, Window
+from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, Window
 from nearly.plan.types import BOOLEAN, INT, LONG
 from nearly.rewrite.stream.cut import passed
 
@@ -26,10 +26,10 @@ GOLDEN = 0.618
 class Quantiles:
     """The quantiles of an aggregate, all of one value, apart from its other aggregates."""
 
-    plan: Aggregate
+    plan: GroupBy
     value: Output
     quantiles: tuple[Output, ...]
-    others: Aggregate | None
+    others: GroupBy | None
     where: Expression | None
 
     def thinned(self, unit: Column, step: int, fresh: FreshNames) -> Plan:
@@ -42,9 +42,9 @@ class Quantiles:
         place = Output(fresh("place"), WindowCall(ranking.type, ranking, (unit,), order))
         return Project(Filter(Window(rows, (place,)), _is_taken(place.column, unit, step)), passed(rows.columns))
 
-    def quantiles_of(self, rows: Plan) -> Aggregate:
+    def quantiles_of(self, rows: Plan) -> GroupBy:
         """The quantiles by key of rows such as the thinned ones."""
-        return Aggregate(rows, passed(tuple(key.column for key in self.plan.keys)), self.quantiles)
+        return GroupBy(rows, passed(tuple(key.column for key in self.plan.keys)), self.quantiles)
 
     def together(self, quantiles: Plan, others: Plan, fresh: FreshNames) -> Plan:
         """The aggregate's columns from both parts; groups without a value have no quantile."""
@@ -55,7 +55,7 @@ class Quantiles:
         return Project(Join(others, renamed, "left" if keys else "cross", condition), passed(self.plan.columns))
 
 
-def quantiles_apart(plan: Aggregate, fresh: FreshNames) -> Quantiles | None:
+def quantiles_apart(plan: GroupBy, fresh: FreshNames) -> Quantiles | None:
     """The quantiles and the rest; None when there is no quantile, or they are not all of one value."""
     calls = {output: output.expression for output in plan.aggregates if _is_quantile(output.expression)}
     over = {(each.arguments[0], each.where) for each in calls.values() if isinstance(each, AggregateCall)}

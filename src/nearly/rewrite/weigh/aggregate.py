@@ -9,7 +9,7 @@ from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of, conjunction
 from nearly.plan.functions import call
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Aggregate, Join, Output, Plan, Project
+from nearly.plan.nodes import GroupBy, Join, Output, Plan, Project
 from nearly.plan.types import BOOLEAN, DOUBLE, LONG
 from nearly.rewrite.weigh.relax import relaxed
 from nearly.rewrite.weigh.weighted import FINAL, OPEN, REPLICATES, Growth, RowSet, Weighted, became_double
@@ -23,7 +23,7 @@ class Aggregation:
     """One aggregate over weighted rows."""
 
     fresh: FreshNames
-    plan: Aggregate
+    plan: GroupBy
     rows: Weighted
     growth: Growth | None
 
@@ -54,7 +54,7 @@ class Aggregation:
             weight = stands_for.column
         calls += masks.outputs
         extra += [Output(each.name, each.column) for each in masks.outputs]
-        grouped: Plan = Aggregate(self.rows.plan, (*keys, *replicate_key), tuple(calls), self.plan.sets, self.plan.grouping_id)
+        grouped: Plan = GroupBy(self.rows.plan, (*keys, *replicate_key), tuple(calls), self.plan.sets, self.plan.grouping_id)
         replicate_ = self.rows.replicate
         if replicate_ is not None and not self.plan.keys:
             grouped, replicate_ = self._one_row_each(grouped, replicate_)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, WindowCall
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Aggregate, Filter, Limit, Output, Plan, Project, Sort, Window
+from nearly.plan.nodes import Filter, GroupBy, Limit, Output, Plan, Project, Sort, Window
 from nearly.plan.types import BOOLEAN, DOUBLE, LONG
 from nearly.rewrite.stream.cut import Gathered
 from nearly.rewrite.weigh.weigh import rows_with_units
@@ -23,7 +23,7 @@ class CountedKeys:
     of that over all rows, divided by the number of keys that have one.
     """
 
-    aggregate: Aggregate
+    aggregate: GroupBy
     present: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
@@ -44,18 +44,18 @@ def distinct_counts(plan: Plan) -> dict[str, CountedKeys]:
                 for name, below in columns
                 if below in found and all(key in shown for key in found[below].shown)
             }
-        case Aggregate(sets=None):
+        case GroupBy(sets=None):
             return _counts(plan)
     return {}
 
 
-def _counts(plan: Aggregate) -> dict[str, CountedKeys]:
+def _counts(plan: GroupBy) -> dict[str, CountedKeys]:
     child, names = plan.child, {column.name: column.name for column in plan.child.columns}
     while isinstance(child, Project):
         passed = {o.name: o.expression.name for o in child.outputs if isinstance(o.expression, Column)}
         names = {name: passed[below] for name, below in names.items() if below in passed}
         child = child.child
-    if not isinstance(child, Aggregate) or not child.keys or child.sets is not None:
+    if not isinstance(child, GroupBy) or not child.keys or child.sets is not None:
         return {}
     keys = {key.name for key in child.keys}
     by = tuple(names.get(key.expression.name, "") if isinstance(key.expression, Column) else "" for key in plan.keys)
@@ -79,7 +79,7 @@ def _counts(plan: Aggregate) -> dict[str, CountedKeys]:
     return found
 
 
-def _total(keyed: Aggregate, names: dict[str, str], averaged: Expression) -> Expression | None:
+def _total(keyed: GroupBy, names: dict[str, str], averaged: Expression) -> Expression | None:
     """What the averaged column sums up for each key, if it is a sum."""
     name = names.get(averaged.name) if isinstance(averaged, Column) else None
     call = next((output.expression for output in keyed.aggregates if output.name == name), None)
@@ -96,7 +96,7 @@ def totals_by_unit(counted: CountedKeys, total: Expression, stages: tuple[Gather
     expressions = {key.name: key.expression for key in keys}
     by = tuple(Output(f"key_{place}", expressions[name]) for place, name in enumerate(counted.by))
     summed = Output("total", AggregateCall(DOUBLE, "sum", (coerce(total, DOUBLE),)))
-    return Aggregate(rows.plan, (*by, Output("unit_group", rows.unit)), (summed,))
+    return GroupBy(rows.plan, (*by, Output("unit_group", rows.unit)), (summed,))
 
 
 def keys_by_unit(counted: CountedKeys, stages: tuple[Gathered, ...]) -> Plan:
@@ -105,7 +105,7 @@ def keys_by_unit(counted: CountedKeys, stages: tuple[Gathered, ...]) -> Plan:
     assert rows.unit is not None  # noqa: S101  rows_with_units refuses others
     unit = Output("unit_group", rows.unit)
     counting = rows.plan if counted.total is None else Filter(rows.plan, Call(BOOLEAN, "isnotnull", (counted.total,)))
-    pairs: Plan = Aggregate(counting, (*keys, unit), ())
+    pairs: Plan = GroupBy(counting, (*keys, unit), ())
     for name in counted.present:
         key = next(each.column for each in keys if each.name == name)
         pairs = Filter(pairs, Call(BOOLEAN, "isnotnull", (key,)))
@@ -114,4 +114,4 @@ def keys_by_unit(counted: CountedKeys, stages: tuple[Gathered, ...]) -> Plan:
     columns = {key.name: key.column for key in keys}
     by = tuple(Output(f"key_{place}", columns[name]) for place, name in enumerate(counted.by))
     passed = (*by, replace(unit, expression=unit.column), replace(seen, expression=seen.column))
-    return Aggregate(Window(pairs, (seen,)), passed, (Output("keys", count),))
+    return GroupBy(Window(pairs, (seen,)), passed, (Output("keys", count),))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from nearly.plan.expressions import AggregateCall, Call, Literal
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Aggregate, Filter, Output, Plan, Project
+from nearly.plan.nodes import Filter, GroupBy, Output, Plan, Project
 from nearly.plan.properties import origins
 from nearly.plan.types import BOOLEAN, DOUBLE
 from nearly.rewrite.stream.cut import Gathered
@@ -18,7 +18,7 @@ from nearly.rewrite.weigh.weigh import rows_with_units
 class QuantileColumn:
     """A column is the quantile `p` of a value of the rows that an aggregate groups; `keys` are the columns with its keys."""
 
-    aggregate: Aggregate
+    aggregate: GroupBy
     call: AggregateCall
     p: float
     keys: tuple[str, ...]
@@ -30,7 +30,7 @@ def quantile_columns(plan: Plan) -> dict[str, QuantileColumn]:
     shown = {origin: name for name, origin in reversed(origin_of.items())}
     found = {}
     for node in plan.walk():
-        if not isinstance(node, Aggregate) or node.sets is not None or not all(key.name in shown for key in node.keys):
+        if not isinstance(node, GroupBy) or node.sets is not None or not all(key.name in shown for key in node.keys):
             continue
         keys = tuple(shown[key.name] for key in node.keys)
         calls = {output.name: output.expression for output in node.aggregates}

@@ -19,9 +19,9 @@ from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall, columns_of, same
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import (
-    Aggregate,
     Apply,
     Filter,
+    GroupBy,
     Input,
     Join,
     Limit,
@@ -50,23 +50,23 @@ def replicate(tail: Plan, stages: tuple[Gathered, ...], growths: Growths) -> Wei
     return _Weigher({stage.name: stage for stage in stages}, growths, None).visit(_unordered(tail))
 
 
-def keyed_aggregates(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Aggregate, ...]:
+def keyed_aggregates(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[GroupBy, ...]:
     """The aggregates by keys whose input rows know their unit: those whose keys may not all have been seen."""
     streamed = {stage.name for stage in stages if stage.unit is not None}
-    aggregates = (node for node in dict.fromkeys(tail.walk()) if isinstance(node, Aggregate) and node.keys and node.sets is None)
+    aggregates = (node for node in dict.fromkeys(tail.walk()) if isinstance(node, GroupBy) and node.keys and node.sets is None)
     return tuple(node for node in aggregates if _over_units(node.child, streamed))
 
 
-def incidence(plan: Aggregate, stages: tuple[Gathered, ...]) -> Plan:
+def incidence(plan: GroupBy, stages: tuple[Gathered, ...]) -> Plan:
     """How many keys of an aggregate were seen in how many unit groups: columns `seen_in` and `keys`."""
     rows, keys = rows_with_units(plan, stages)
     assert rows.unit is not None  # noqa: S101  rows_with_units refuses others
     seen = Output("seen", AggregateCall(LONG, "groups_seen", (rows.unit,)))
-    counted = Aggregate(rows.plan, keys, (seen,))
-    return Aggregate(counted, (Output("seen_in", seen.column),), (Output("keys", AggregateCall(LONG, "count", ())),))
+    counted = GroupBy(rows.plan, keys, (seen,))
+    return GroupBy(counted, (Output("seen_in", seen.column),), (Output("keys", AggregateCall(LONG, "count", ())),))
 
 
-def rows_with_units(plan: Aggregate, stages: tuple[Gathered, ...]) -> tuple[Weighted, tuple[Output, ...]]:
+def rows_with_units(plan: GroupBy, stages: tuple[Gathered, ...]) -> tuple[Weighted, tuple[Output, ...]]:
     """The rows that an aggregate groups, which know their unit, and its keys over them."""
     rows = _Weigher({stage.name: stage for stage in stages}, {}, 1.0).visit(plan.child)
     if rows.unit is None:
@@ -78,7 +78,7 @@ def _over_units(plan: Plan, streamed: set[str]) -> bool:
     match plan:
         case Input():
             return plan.source in streamed
-        case Aggregate() | Apply() | Window() | Limit():
+        case GroupBy() | Apply() | Window() | Limit():
             return False
     return any(_over_units(child, streamed) for child in plan.children)
 
@@ -175,7 +175,7 @@ class _Weigher:
         name = Output(self.fresh("replicate"), REPLICATES.given[0])
         return replace(rows, plan=Join(rows.plan, Project(REPLICATES, (name,)), "cross"), replicate=name.column)
 
-    def aggregate(self, plan: Aggregate) -> Weighted:
+    def aggregate(self, plan: GroupBy) -> Weighted:
         child = self.visit(plan.child)
         if plan.sets is not None and child.replicate is not None:
             raise Unsupported("grouping sets of estimates")
@@ -285,7 +285,7 @@ class _Weigher:
         names = [Output(self.fresh("key"), key) for key in keys]
         mask = Output(self.fresh("groups"), AggregateCall(LONG, "groups_of", (child.unit,)))
         condition = same([*plan.given[: plan.keys]], [name.column for name in names])
-        joined = Join(made.plan, Aggregate(child.plan, tuple(names), (mask,)), "cross" if condition is None else "inner", condition)
+        joined = Join(made.plan, GroupBy(child.plan, tuple(names), (mask,)), "cross" if condition is None else "inner", condition)
         return replace(made, plan=joined, evidence=dict.fromkeys(made.evolving, frozenset({mask.name})))
 
     def _with_weights(self, made: Plan, child: Weighted, by: Column) -> tuple[Plan, Expression]:
@@ -295,7 +295,7 @@ class _Weigher:
             Output(self.fresh("replicate"), by),
             Output(self.fresh("weight"), AggregateCall(DOUBLE, "max", (child.weight,))),
         )
-        weights = Aggregate(child.plan, (name,), (weight,))
+        weights = GroupBy(child.plan, (name,), (weight,))
         return Join(made, weights, "inner", Call(BOOLEAN, "=", (by, name.column))), weight.column
 
 
@@ -325,7 +325,7 @@ RULES: dict[type[Plan], Callable[..., Weighted]] = {
     Filter: _Weigher.filter,
     Project: _Weigher.project,
     Join: _Weigher.join,
-    Aggregate: _Weigher.aggregate,
+    GroupBy: _Weigher.aggregate,
     Window: _Weigher.window,
     SetOperation: _Weigher.set_operation,
     Sort: _Weigher.sort,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from nearly.plan.expressions import Column, Expression, columns_of
-from nearly.plan.nodes import Aggregate, Input, Output, Plan
+from nearly.plan.nodes import GroupBy, Input, Output, Plan
 from nearly.plan.types import DOUBLE, INT, LONG, is_numeric
 
 WEIGHTS = Input("weights", (Column(INT, "replicate"), Column(INT, "unit_group"), Column(DOUBLE, "unit_weight")))
@@ -24,7 +24,7 @@ class RowSet:
     there hangs on estimates. `open` says that rows come with the units, and nothing tells how many.
     """
 
-    keys: tuple[Aggregate, ...] = ()
+    keys: tuple[GroupBy, ...] = ()
     undecided: bool = False
     open: bool = False
 

@@ -1,6 +1,6 @@
 """Building a state in two passes: a sample decides the tree, then every row is counted in its leaf and a few are sampled.
 
-Pieces of a pass are merged by `Part.merge`, so rows may come in any order, from any number of tasks.
+Pieces of a pass are merged by `LeafCounts.merge`, so rows may come in any order, from any number of tasks.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from nearly.synopsis.partition.variance import Prefixes
 from nearly.synopsis.structure.outliers import Outliers
 from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate, empty
 from nearly.synopsis.structure.sample import Sample, arranged, lowest_tickets
-from nearly.synopsis.structure.state import Leaves, State
-from nearly.synopsis.structure.statistics import Frame, frame_for
+from nearly.synopsis.structure.state import Leaves, TreeState
+from nearly.synopsis.structure.statistics import Scales, frame_for
 from nearly.synopsis.structure.tree import Tree, from_cuts, single_leaf
 
 SAMPLES_PER_LEAF = 32
@@ -85,7 +85,7 @@ def plan_tree(shape: Shape, sample: Rows, weights: Floats | None = None) -> Tree
 class Draft:
     """A tree before its rows were read: the frame, and for each leaf below which ticket a row is offered to the sample."""
 
-    frame: Frame
+    frame: Scales
     quota: Integers
     ceiling: Floats
     shape: Shape
@@ -96,7 +96,7 @@ def draft(shape: Shape, sample: Rows, rows: int) -> Draft:
     return draft_for(shape, sample, rows, frame_for(plan_tree(shape, sample), sample), np.ones(len(sample)))
 
 
-def draft_for(shape: Shape, sample: Rows, rows: int, frame: Frame, weights: Floats) -> Draft:
+def draft_for(shape: Shape, sample: Rows, rows: int, frame: Scales, weights: Floats) -> Draft:
     """The same for a tree that is given; `weights` say how many rows each sampled one stands for."""
     tree = frame.tree
     leaf = tree.leaf_of(sample.coordinates)
@@ -131,7 +131,7 @@ def _quotas(shape: Shape, expected: Floats) -> Integers:
 
 
 @dataclass(slots=True)
-class Part:
+class LeafCounts:
     """What one task of the second pass found."""
 
     leaves: Leaves
@@ -139,7 +139,7 @@ class Part:
     offered: list[Rows]
 
     @classmethod
-    def nothing(cls, plan: Draft) -> Part:
+    def nothing(cls, plan: Draft) -> LeafCounts:
         return cls(Leaves.nothing(plan.frame), Outliers.nothing(plan.frame, plan.shape.outliers), [])
 
     def add(self, plan: Draft, rows: Rows) -> None:
@@ -150,23 +150,23 @@ class Part:
         self.outliers, rest, leaf = self.outliers.with_rows(plan.frame, rows, leaf)
         self.leaves.count(plan.frame, rest, leaf)
 
-    def merge(self, plan: Draft, other: Part) -> None:
+    def merge(self, plan: Draft, other: LeafCounts) -> None:
         self.leaves.merge(other.leaves)
         self.outliers, rest, leaf = self.outliers.merged(plan.frame, other.outliers)
         self.leaves.count(plan.frame, rest, leaf)
         self.offered += other.offered
 
 
-def finished(plan: Draft, part: Part) -> State:
+def finished(plan: Draft, part: LeafCounts) -> TreeState:
     """The state, once all parts are merged."""
     outliers, rest, leaf = part.outliers.cleared(plan.frame, plan.shape.outliers)
     part.leaves.count(plan.frame, rest, leaf)
     offered, leaf = _offered(plan, part)
     drawn = ~outliers.holds(plan.frame, offered, leaf)
-    return State(plan.frame, part.leaves, _drawn(plan, offered.take(drawn), leaf[drawn]), outliers)
+    return TreeState(plan.frame, part.leaves, _drawn(plan, offered.take(drawn), leaf[drawn]), outliers)
 
 
-def _offered(plan: Draft, part: Part) -> tuple[Rows, Integers]:
+def _offered(plan: Draft, part: LeafCounts) -> tuple[Rows, Integers]:
     offered = concatenate(part.offered) if part.offered else empty(plan.frame.tree.dimensions)
     return offered, plan.frame.tree.leaf_of(offered.coordinates)
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from nearly.synopsis.build.drafting import Part
+from nearly.synopsis.build.drafting import LeafCounts
 from nearly.synopsis.structure.extremes import Largest
 from nearly.synopsis.structure.outliers import Outliers
 from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate, empty
 from nearly.synopsis.structure.sample import Sample
-from nearly.synopsis.structure.state import Leaves, State
-from nearly.synopsis.structure.statistics import Frame, Hull
+from nearly.synopsis.structure.state import Leaves, TreeState
+from nearly.synopsis.structure.statistics import Hull, Scales
 from nearly.synopsis.structure.tree import Tree
 
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -65,14 +65,14 @@ def unpack_leaves(arrays: Arrays) -> Leaves:
     )  # fmt: skip
 
 
-def pack_part(part: Part, dimensions: int) -> bytes:
+def pack_part(part: LeafCounts, dimensions: int) -> bytes:
     rows = concatenate(part.offered) if part.offered else empty(dimensions)
     return to_bytes({**pack_leaves(part.leaves), **pack_outliers(part.outliers), **pack_rows(rows, "offered_")})
 
 
-def unpack_part(data: bytes) -> Part:
+def unpack_part(data: bytes) -> LeafCounts:
     arrays = from_bytes(data)
-    return Part(unpack_leaves(arrays), unpack_outliers(arrays), [unpack_rows(arrays, "offered_")])
+    return LeafCounts(unpack_leaves(arrays), unpack_outliers(arrays), [unpack_rows(arrays, "offered_")])
 
 
 def pack_outliers(outliers: Outliers) -> Arrays:
@@ -132,7 +132,7 @@ def unpack_sample(arrays: Arrays) -> Sample:
     return Sample(rows, leaf, arrays["sample_threshold"], target, bool(pooled))
 
 
-def pack_state(state: State) -> Arrays:
+def pack_state(state: TreeState) -> Arrays:
     tree, frame = state.frame.tree, state.frame
     packed = pack_leaves(state.leaves) | pack_sample(state.sample) | pack_outliers(state.outliers)
     packed |= {
@@ -144,7 +144,7 @@ def pack_state(state: State) -> Arrays:
     return packed
 
 
-def unpack_state(arrays: Arrays) -> State:
+def unpack_state(arrays: Arrays) -> TreeState:
     tree = Tree(arrays["tree_dimension"], arrays["tree_cut"], arrays["tree_right"], int(arrays["tree_dimensions"]))
-    frame = Frame(tree, float(arrays["centre"]), arrays["origin"], arrays["span"], arrays["middle"])
-    return State(frame, unpack_leaves(arrays), unpack_sample(arrays), unpack_outliers(arrays), arrays["built_variance"])
+    frame = Scales(tree, float(arrays["centre"]), arrays["origin"], arrays["span"], arrays["middle"])
+    return TreeState(frame, unpack_leaves(arrays), unpack_sample(arrays), unpack_outliers(arrays), arrays["built_variance"])

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nearly.synopsis.build.drafting import Draft, Part
+from nearly.synopsis.build.drafting import Draft, LeafCounts
 from nearly.synopsis.build.packing import from_bytes, pack_part, to_bytes
 from nearly.synopsis.columns.domain import MOST_TEXTS
 from nearly.synopsis.columns.reading import Schema, row_numbers
@@ -72,17 +72,17 @@ class Census:
 
     schema: Schema
     drafts: list[Draft]
-    _parts: list[Part] = field(default_factory=list)
+    _parts: list[LeafCounts] = field(default_factory=list)
 
     def take(self, file: int, first_row: int, batch: pa.RecordBatch) -> None:
         if not self._parts:
-            self._parts = [Part.nothing(draft) for draft in self.drafts]
+            self._parts = [LeafCounts.nothing(draft) for draft in self.drafts]
         rows = self.schema.rows(batch, row_numbers(file, first_row, batch.num_rows))
         for draft, part in zip(self.drafts, self._parts, strict=True):
             part.add(draft, rows)
 
     def finish(self) -> bytes:
-        parts = self._parts or [Part.nothing(draft) for draft in self.drafts]
+        parts = self._parts or [LeafCounts.nothing(draft) for draft in self.drafts]
         for part in parts:
             part.offered = [self.schema.identified(rows) for rows in part.offered]
             part.outliers = replace(part.outliers, rows=self.schema.identified(part.outliers.rows))

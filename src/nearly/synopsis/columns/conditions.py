@@ -7,7 +7,7 @@ from typing import Any
 
 from nearly.errors import SchemaError
 from nearly.synopsis.columns.reading import Schema
-from nearly.synopsis.structure.frontier import Box, Range
+from nearly.synopsis.structure.frontier import Box, Condition
 from nearly.synopsis.structure.rows import MISSING
 
 PAIR = 2
@@ -15,7 +15,7 @@ PAIR = 2
 
 def box_of(schema: Schema, conditions: Mapping[str, Any]) -> Box:
     """The box of `column=value` and `column=(low, high)` conditions; an end of None is open, a value of None means IS NULL."""
-    found: dict[int, Range] = {}
+    found: dict[int, Condition] = {}
     for name, wanted in conditions.items():
         place = schema.place(name)
         if place in found:
@@ -24,18 +24,18 @@ def box_of(schema: Schema, conditions: Mapping[str, Any]) -> Box:
         if isinstance(wanted, tuple | list):
             if len(wanted) != PAIR:
                 raise SchemaError(f"{name}={wanted!r}: a range is a pair (low, high), either of them None when open")
-            found[place] = Range(place, *domain.between(*wanted))
+            found[place] = Condition(place, *domain.between(*wanted))
         elif wanted is None:
-            found[place] = Range(place, MISSING, MISSING)
+            found[place] = Condition(place, MISSING, MISSING)
         else:
-            found[place] = Range(place, *domain.between(wanted, wanted))
+            found[place] = Condition(place, *domain.between(wanted, wanted))
     return tuple(found.values())
 
 
-def narrowed(box: Box, extra: Range) -> Box:
+def narrowed(box: Box, extra: Condition) -> Box:
     """The box with one more condition."""
     for each in box:
         if each.dimension == extra.dimension:
-            met = Range(each.dimension, max(each.low, extra.low), min(each.high, extra.high))
+            met = Condition(each.dimension, max(each.low, extra.low), min(each.high, extra.high))
             return tuple(met if other is each else other for other in box)
     return (*box, extra)

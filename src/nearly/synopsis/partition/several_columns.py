@@ -59,21 +59,21 @@ class MaximumVariance:
 
 
 @dataclass(slots=True)
-class _Node:
+class _Candidate:
     rows: Integers
     depth: int
     dimension: int = LEAF
     cut: float = float("nan")
-    children: list[_Node] = field(default_factory=list)
+    children: list[_Candidate] = field(default_factory=list)
 
 
-_Entry = tuple[float, int, _Node]
+_Entry = tuple[float, int, _Candidate]
 """A leaf in the heap: its M negated, a number that breaks ties, and itself."""
 
 
 def grow(measure: MaximumVariance, dimensions: tuple[int, ...], leaves: int) -> Tree:
     """The tree of so many leaves over some of the columns; fewer when the sample has too few different points."""
-    root = _Node(np.arange(measure.coordinates.shape[1]), 0)
+    root = _Candidate(np.arange(measure.coordinates.shape[1]), 0)
     waiting = [(-measure.worst(root.rows, dimensions), 0, root)]
     made, open_depths = 1, {0: 1}
     postponed: list[_Entry] = []
@@ -108,7 +108,7 @@ def _resumed(waiting: list[_Entry], postponed: list[_Entry]) -> tuple[list[_Entr
     return waiting, []
 
 
-def _split(node: _Node, coordinates: Floats, dimensions: tuple[int, ...]) -> bool:
+def _split(node: _Candidate, coordinates: Floats, dimensions: tuple[int, ...]) -> bool:
     """Split at the median of the first column, in turn, that has two different values here."""
     for turn in range(len(dimensions)):
         dimension = dimensions[(node.depth + turn) % len(dimensions)]
@@ -118,7 +118,7 @@ def _split(node: _Node, coordinates: Floats, dimensions: tuple[int, ...]) -> boo
             continue
         left = column <= cut
         node.dimension, node.cut = dimension, cut
-        node.children = [_Node(node.rows[left], node.depth + 1), _Node(node.rows[~left], node.depth + 1)]
+        node.children = [_Candidate(node.rows[left], node.depth + 1), _Candidate(node.rows[~left], node.depth + 1)]
         node.rows = np.empty(0, np.int64)
         return True
     return False
@@ -133,12 +133,12 @@ def _median_cut(column: Floats) -> float | None:
     return float(values[np.abs(below - len(column) / 2).argmin()])
 
 
-def _numbered(root: _Node, dimensions: int) -> Tree:
+def _numbered(root: _Candidate, dimensions: int) -> Tree:
     dimension: list[int] = []
     cut: list[float] = []
     right: list[int] = []
 
-    def visit(node: _Node) -> None:
+    def visit(node: _Candidate) -> None:
         place = len(dimension)
         dimension.append(node.dimension)
         cut.append(node.cut)

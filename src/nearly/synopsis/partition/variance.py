@@ -50,7 +50,7 @@ class Prefixes:
         responses = _responses(focus, scaled)
         self._firsts = [np.append(0.0, np.cumsum(weights * each))[places] for each in responses]
         self._seconds = np.append(0.0, np.cumsum(weights * sum(each**2 for each in responses)))[places]
-        self._windows = _Windows(self.rows, self._seconds) if focus == "avg" and len(ends) else None
+        self._windows = _WindowMaxima(self.rows, self._seconds) if focus == "avg" and len(ends) else None
 
     @property
     def groups(self) -> int:
@@ -104,7 +104,7 @@ def _responses(focus: str, scaled: Floats) -> list[Floats]:
     return [scaled, np.ones_like(scaled)] if focus == "all" else [scaled]
 
 
-class _Windows:
+class _WindowMaxima:
     """Maxima over ranges of windows of about equal row counts: a sparse table, two look-ups per question."""
 
     def __init__(self, rows: Floats, squares: Floats) -> None:

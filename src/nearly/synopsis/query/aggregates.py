@@ -17,7 +17,7 @@ Derived = tuple[float, tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Derivation:
     """`derive` takes the totals of the responses and the centre of deviations; NaN stands for SQL's null."""
 
     name: str
@@ -68,14 +68,14 @@ def _root(derive: Callable[[Sequence[float], float], Derived]) -> Callable[[Sequ
 
 _MOMENTS = (VALUE, DELTA, SQUARE)
 _ESTIMATED = (
-    Aggregate("rows", (ONE,), _first),
-    Aggregate("count", (VALUE,), _first),
-    Aggregate("sum", (VALUE, DELTA), _sum),
-    Aggregate("avg", (VALUE, DELTA), _average),
-    Aggregate("var_samp", _MOMENTS, _variance(1)),
-    Aggregate("var_pop", _MOMENTS, _variance(0)),
-    Aggregate("stddev_samp", _MOMENTS, _root(_variance(1))),
-    Aggregate("stddev_pop", _MOMENTS, _root(_variance(0))),
+    Derivation("rows", (ONE,), _first),
+    Derivation("count", (VALUE,), _first),
+    Derivation("sum", (VALUE, DELTA), _sum),
+    Derivation("avg", (VALUE, DELTA), _average),
+    Derivation("var_samp", _MOMENTS, _variance(1)),
+    Derivation("var_pop", _MOMENTS, _variance(0)),
+    Derivation("stddev_samp", _MOMENTS, _root(_variance(1))),
+    Derivation("stddev_pop", _MOMENTS, _root(_variance(0))),
 )
 ESTIMATED = {each.name: each for each in _ESTIMATED}
 EXTREME = ("min", "max")

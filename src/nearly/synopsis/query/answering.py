@@ -10,9 +10,9 @@ import numpy as np
 
 from nearly.algebra.moments import pooled_freedom, quantile
 from nearly.synopsis.query import bounds
-from nearly.synopsis.query.aggregates import ESTIMATED, Aggregate
+from nearly.synopsis.query.aggregates import ESTIMATED, Derivation
 from nearly.synopsis.query.exact_part import known_value, rounding
-from nearly.synopsis.query.features import Number, Piece
+from nearly.synopsis.query.features import Number, StratumSums
 from nearly.synopsis.query.totals import added, exact_totals, piece_variance, totals
 from nearly.synopsis.query.view import View
 from nearly.synopsis.structure.frontier import Box, Frontier
@@ -75,7 +75,7 @@ def _known(view: View, aggregate: str, frontier: Frontier, statistics: Floats, p
     return Estimate(found.value, found.low, found.high, found.low, found.high, found.exact, processed)
 
 
-def _sampled(view: View, aggregate: Aggregate, box: Box, frontier: Frontier, covered: Floats, confidence: float) -> Estimate:
+def _sampled(view: View, aggregate: Derivation, box: Box, frontier: Frontier, covered: Floats, confidence: float) -> Estimate:
     responses, features = aggregate.responses, view.features
     pieces = features.pieces(frontier.partial, box)
     values = totals(exact_totals(covered, responses), pieces, responses)
@@ -98,7 +98,7 @@ def _fallback(value: float, low: float, high: float) -> float:
     return (low + high) / 2.0 if math.isnan(value) and math.isfinite(low + high) else value
 
 
-def _half_width(variances: Sequence[Number], pieces: Sequence[Piece], confidence: float) -> float:
+def _half_width(variances: Sequence[Number], pieces: Sequence[StratumSums], confidence: float) -> float:
     """Half the interval: Student's t, with degrees of freedom by Welch and Satterthwaite, times the standard error."""
     total, weighted = 0.0, 0.0
     for variance, piece in zip(variances, pieces, strict=True):
@@ -116,7 +116,7 @@ def _clipped(value: float, low: float, high: float, hard_low: float, hard_high: 
     return value, low, high
 
 
-def _hard(view: View, name: str, frontier: Frontier, covered: Floats, pieces: Sequence[Piece]) -> bounds.Bounds:
+def _hard(view: View, name: str, frontier: Frontier, covered: Floats, pieces: Sequence[StratumSums]) -> bounds.Bounds:
     """Bounds that hold with certainty; NaN when nothing is certain."""
     centre, count = view.frame.centre, float(covered[COUNT])
     total = float(covered[SUM]) + centre * count

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from nearly.synopsis.query.features import Piece, plain
+from nearly.synopsis.query.features import StratumSums, plain
 from nearly.synopsis.query.totals import added
 from nearly.synopsis.structure.responses import DELTA, ONE, VALUE
 
@@ -20,7 +20,7 @@ ROUNDING = 2.0**-40
 Bounds = tuple[float, float]
 
 
-def row_bounds(known: float, pieces: Sequence[Piece]) -> Bounds:
+def row_bounds(known: float, pieces: Sequence[StratumSums]) -> Bounds:
     """Bounds of COUNT(*)."""
     low = high = known
     for stratum, sums in pieces:
@@ -29,7 +29,7 @@ def row_bounds(known: float, pieces: Sequence[Piece]) -> Bounds:
     return low, high
 
 
-def count_bounds(known: float, pieces: Sequence[Piece]) -> Bounds:
+def count_bounds(known: float, pieces: Sequence[StratumSums]) -> Bounds:
     """Bounds of the number of rows with a value."""
     low = high = known
     for stratum, sums in pieces:
@@ -38,7 +38,7 @@ def count_bounds(known: float, pieces: Sequence[Piece]) -> Bounds:
     return low, high
 
 
-def sum_bounds(known: float, pieces: Sequence[Piece], centre: float, slack: float) -> Bounds:
+def sum_bounds(known: float, pieces: Sequence[StratumSums], centre: float, slack: float) -> Bounds:
     """Bounds of SUM; `slack` is by how much sums may be off through rounding."""
     low = high = known
     for stratum, sums in pieces:
@@ -47,7 +47,7 @@ def sum_bounds(known: float, pieces: Sequence[Piece], centre: float, slack: floa
     return low - slack, high + slack
 
 
-def average_bounds(total: float, count: float, pieces: Sequence[Piece], slack: float) -> Bounds:
+def average_bounds(total: float, count: float, pieces: Sequence[StratumSums], slack: float) -> Bounds:
     """Bounds of AVG over known rows and an unknown choice from the leaves.
 
     The average is largest when the leaves of the largest maxima give all their rows, as long as that maximum exceeds it.

@@ -22,7 +22,7 @@ NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownValue:
     """A value and between which values it lies for sure."""
 
     value: float
@@ -34,7 +34,7 @@ class Known:
         return self.low == self.high or math.isnan(self.value)
 
 
-def known_value(aggregate: str, statistics: Floats, turnover: Floats, centre: float) -> Known:
+def known_value(aggregate: str, statistics: Floats, turnover: Floats, centre: float) -> KnownValue:
     """The aggregate of rows from their statistics; NaN is SQL's null."""
     found = ESTIMATED[aggregate]
     count = float(statistics[COUNT])
@@ -56,7 +56,7 @@ def rounding(turnover: Floats) -> float:
     return 0.0 if whole else float(turnover[SIZES]) * ROUNDING
 
 
-def _spread(statistics: Floats, turnover: Floats, divisor: float, *, root: bool) -> Known:
+def _spread(statistics: Floats, turnover: Floats, divisor: float, *, root: bool) -> KnownValue:
     count, deviation, squares = (float(statistics[each]) for each in (COUNT, SUM, SQUARES))
     if not turnover[UNEVEN] and turnover[SQUARE_SIZES] < LARGEST_WHOLE:
         variance = (int(squares) * int(count) - int(deviation) ** 2) / (int(count) * int(divisor))
@@ -65,12 +65,12 @@ def _spread(statistics: Floats, turnover: Floats, divisor: float, *, root: bool)
     variance = max(0.0, (squares - deviation * deviation / count) / divisor)
     found = _within(variance, slack)
     ends = [max(0.0, each) for each in (found.value, found.low, found.high)]
-    return Known(*(math.sqrt(each) for each in ends)) if root else Known(*ends)
+    return KnownValue(*(math.sqrt(each) for each in ends)) if root else KnownValue(*ends)
 
 
-def _within(value: float, slack: float) -> Known:
-    return _exactly(value) if slack <= NEGLIGIBLE * abs(value) else Known(value, value - slack, value + slack)
+def _within(value: float, slack: float) -> KnownValue:
+    return _exactly(value) if slack <= NEGLIGIBLE * abs(value) else KnownValue(value, value - slack, value + slack)
 
 
-def _exactly(value: float) -> Known:
-    return Known(value, value, value)
+def _exactly(value: float) -> KnownValue:
+    return KnownValue(value, value, value)

@@ -14,7 +14,7 @@ from nearly.synopsis.structure.frontier import Box
 from nearly.synopsis.structure.responses import DELTA, ONE, SQUARE, VALUE, product
 from nearly.synopsis.structure.rows import Floats, Integers, Mask
 from nearly.synopsis.structure.sample import Sample
-from nearly.synopsis.structure.statistics import COUNT, FIXED, FOURTHS, POSITIVE, ROWS, SQUARES, SUM, Frame, leaf_statistics
+from nearly.synopsis.structure.statistics import COUNT, FIXED, FOURTHS, POSITIVE, ROWS, SQUARES, SUM, Scales, leaf_statistics
 
 POWERS = 6
 """Columns 1, v, v*d, ..., v*d^4; then the responses times the weight; then the responses times each position."""
@@ -66,7 +66,7 @@ class Stratum(NamedTuple):
     inverse: tuple[tuple[Number, ...], ...]
 
 
-class Piece(NamedTuple):
+class StratumSums(NamedTuple):
     """A stratum and the sums of all columns over its sampled rows that match."""
 
     stratum: Stratum
@@ -80,7 +80,7 @@ class Features:
     their known leaf means, and H the inverse of the sample's scatter of z (zero in leaves with few samples).
     """
 
-    def __init__(self, frame: Frame, sample: Sample, statistics: Floats, extremes: tuple[Floats, Floats]) -> None:
+    def __init__(self, frame: Scales, sample: Sample, statistics: Floats, extremes: tuple[Floats, Floats]) -> None:
         rows = sample.rows
         known = ~np.isnan(rows.values)
         delta = np.where(known, rows.values - frame.centre, 0.0)
@@ -143,15 +143,15 @@ class Features:
         first = POWERS + 4 + response * self._positions
         return [product(response, DELTA), *range(first, first + self._positions)]
 
-    def pieces(self, partial: Integers, box: Box) -> list[Piece]:
+    def pieces(self, partial: Integers, box: Box) -> list[StratumSums]:
         """The partial leaves with their matching rows summed up: one piece each when they are few, else one of arrays."""
         if len(partial) > FEW_LEAVES:
-            return [Piece(_at(self._constants, partial), list(self._sums_of_many(partial, box).T))]
+            return [StratumSums(_at(self._constants, partial), list(self._sums_of_many(partial, box).T))]
         found = []
         for leaf in partial.tolist():
             begin, end = self._start_list[leaf], self._start_list[leaf + 1]
             sums = self._inside(slice(begin, end), box) @ self._columns[begin:end]
-            found.append(Piece(self._one(leaf), sums.tolist()))
+            found.append(StratumSums(self._one(leaf), sums.tolist()))
         return found
 
     def _one(self, leaf: int) -> Stratum:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from nearly.synopsis.query.features import Features, Number, Piece, plain, weighted
+from nearly.synopsis.query.features import Features, Number, StratumSums, plain, weighted
 from nearly.synopsis.structure.responses import product
 from nearly.synopsis.structure.rows import Floats
 
@@ -34,7 +34,7 @@ def added(value: Number) -> float:
     return value if isinstance(value, float) else float(value.sum())
 
 
-def totals(exact: list[float], pieces: Sequence[Piece], responses: tuple[int, ...]) -> list[float]:
+def totals(exact: list[float], pieces: Sequence[StratumSums], responses: tuple[int, ...]) -> list[float]:
     """Estimated totals of the responses over all matching rows. A leaf without any sample counts half."""
     found = list(exact)
     for stratum, sums in pieces:
@@ -43,7 +43,7 @@ def totals(exact: list[float], pieces: Sequence[Piece], responses: tuple[int, ..
     return found
 
 
-def piece_variance(features: Features, piece: Piece, responses: tuple[int, ...], gradient: Sequence[float]) -> Number:
+def piece_variance(features: Features, piece: StratumSums, responses: tuple[int, ...], gradient: Sequence[float]) -> Number:
     """The variance, in each leaf, of the estimated total of the combined response sum(gradient * y)."""
     stratum, sums = piece
     total = _combined(gradient, [sums[plain(each)] for each in responses])

@@ -9,7 +9,7 @@ import numpy as np
 from nearly.synopsis.query.features import Features
 from nearly.synopsis.structure.frontier import Box, Frontier, Index
 from nearly.synopsis.structure.rows import Floats, Mask
-from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.structure.statistics import ROWS, leaf_statistics, roll_up
 
 
@@ -19,7 +19,7 @@ class View:
     `rest_statistics` are those of each leaf without its outliers, `leaf_statistics` those of all its rows.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: TreeState) -> None:
         frame, leaves = state.frame, state.leaves
         tree = frame.tree
         self.frame = frame

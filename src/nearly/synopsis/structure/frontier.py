@@ -15,7 +15,7 @@ from nearly.synopsis.structure.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Condition:
     """One condition of a query: the coordinate in this dimension lies in [low, high]."""
 
     dimension: int
@@ -23,7 +23,7 @@ class Range:
     high: float
 
 
-Box = tuple[Range, ...]
+Box = tuple[Condition, ...]
 """A conjunction; an empty one holds for every row."""
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from nearly.synopsis.structure.rows import Floats, Integers, Mask, Rows, concatenate, empty, kept_without
-from nearly.synopsis.structure.statistics import Frame
+from nearly.synopsis.structure.statistics import Scales
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +27,19 @@ class Outliers:
     most: int
 
     @classmethod
-    def nothing(cls, frame: Frame, most: int) -> Outliers:
+    def nothing(cls, frame: Scales, most: int) -> Outliers:
         bound = np.full(frame.tree.leaves, -np.inf if most else np.inf)
         return cls(empty(frame.tree.dimensions), np.empty(0, np.int64), bound, most)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def holds(self, frame: Frame, rows: Rows, leaf: Integers) -> Mask:
+    def holds(self, frame: Scales, rows: Rows, leaf: Integers) -> Mask:
         """Which rows belong here; a null never does."""
         found: Mask = frame.distances(rows.values, leaf) > self.bound[leaf]
         return found
 
-    def with_rows(self, frame: Frame, rows: Rows, leaf: Integers) -> Sorted:
+    def with_rows(self, frame: Scales, rows: Rows, leaf: Integers) -> Sorted:
         """The store with the outliers among new rows, and the rows, new and old, that belong to the rest of their leaf."""
         mine = self.holds(frame, rows, leaf)
         if not mine.any():
@@ -56,7 +56,7 @@ class Outliers:
         keep = kept_without(self.rows, rows)
         return Outliers(self.rows.take(keep), self.leaf[keep], self.bound, self.most)
 
-    def merged(self, frame: Frame, other: Outliers) -> Sorted:
+    def merged(self, frame: Scales, other: Outliers) -> Sorted:
         """The store of two bags of rows together: below the higher bound one of them may lack rows."""
         bound = np.maximum(self.bound, other.bound)
         joined = Outliers(concatenate([self.rows, other.rows]), np.concatenate([self.leaf, other.leaf]), bound, self.most)
@@ -64,7 +64,7 @@ class Outliers:
         cleared, more, more_leaf = inside.cleared(frame, 2 * self.most)
         return cleared, concatenate([out, more]), np.concatenate([out_leaf, more_leaf])
 
-    def cleared(self, frame: Frame, limit: int) -> Sorted:
+    def cleared(self, frame: Scales, limit: int) -> Sorted:
         """At most `most` rows in the leaves that have more than `limit`, whose bounds rise to the first that goes."""
         counts = np.bincount(self.leaf, minlength=len(self.bound))
         crowded = np.flatnonzero(counts > limit)
@@ -77,7 +77,7 @@ class Outliers:
         bound[crowded] = distance[order][starts + self.most]
         return Outliers(self.rows, self.leaf, bound, self.most)._parted(frame)
 
-    def _parted(self, frame: Frame) -> Sorted:
+    def _parted(self, frame: Scales) -> Sorted:
         """Those above the bounds, and the others."""
         mine = self.holds(frame, self.rows, self.leaf)
         return Outliers(self.rows.take(mine), self.leaf[mine], self.bound, self.most), self.rows.take(~mine), self.leaf[~mine]

@@ -10,7 +10,7 @@ from nearly.synopsis.structure.extremes import Largest
 from nearly.synopsis.structure.outliers import Outliers
 from nearly.synopsis.structure.rows import Floats, Integers, Rows
 from nearly.synopsis.structure.sample import Sample
-from nearly.synopsis.structure.statistics import TURNOVER, Frame, Hull, leaf_statistics, turnover
+from nearly.synopsis.structure.statistics import TURNOVER, Hull, Scales, leaf_statistics, turnover
 
 
 @dataclass(slots=True)
@@ -27,21 +27,21 @@ class Leaves:
     smallest: Largest
 
     @classmethod
-    def nothing(cls, frame: Frame) -> Leaves:
+    def nothing(cls, frame: Scales) -> Leaves:
         leaves = frame.tree.leaves
         hull = Hull.nothing(leaves, frame.tree.dimensions)
         return cls(
             np.zeros((leaves, frame.width)), np.zeros((leaves, TURNOVER)), hull, Largest.nothing(leaves), Largest.nothing(leaves)
         )
 
-    def count(self, frame: Frame, rows: Rows, leaf: Integers) -> None:
+    def count(self, frame: Scales, rows: Rows, leaf: Integers) -> None:
         """Take rows, none of them an outlier, into the statistics."""
         self.statistics += leaf_statistics(frame, rows, leaf)
 
-    def discount(self, frame: Frame, rows: Rows, leaf: Integers) -> None:
+    def discount(self, frame: Scales, rows: Rows, leaf: Integers) -> None:
         self.statistics -= leaf_statistics(frame, rows, leaf)
 
-    def come(self, frame: Frame, rows: Rows, leaf: Integers) -> None:
+    def come(self, frame: Scales, rows: Rows, leaf: Integers) -> None:
         """New rows, outliers among them."""
         self.turnover += turnover(frame, rows, leaf)
         self.hull.include(rows.coordinates, leaf)
@@ -49,7 +49,7 @@ class Leaves:
         self.largest.insert(leaf, values)
         self.smallest.insert(leaf, -values)
 
-    def go(self, frame: Frame, rows: Rows, leaf: Integers) -> None:
+    def go(self, frame: Scales, rows: Rows, leaf: Integers) -> None:
         """Rows that are deleted, outliers among them."""
         self.turnover += turnover(frame, rows, leaf)
         leaf, values = _known(rows, leaf)
@@ -70,10 +70,10 @@ def _known(rows: Rows, leaf: Integers) -> tuple[Integers, Floats]:
 
 
 @dataclass(slots=True)
-class State:
+class TreeState:
     """One tree with everything that belongs to it."""
 
-    frame: Frame
+    frame: Scales
     leaves: Leaves
     sample: Sample
     outliers: Outliers

@@ -22,7 +22,7 @@ TURNOVER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Scales:
     """What turns rows into statistics: the tree, the centre, each leaf's own scale of the split columns, and its middle value.
 
     A row's position in its leaf, u = clip((c - origin) / span, 0, 1), has a leaf total that is known exactly; the estimators
@@ -58,7 +58,7 @@ class Frame:
         return found
 
 
-def frame_for(tree: Tree, sample: Rows, centre: float | None = None) -> Frame:
+def frame_for(tree: Tree, sample: Rows, centre: float | None = None) -> Scales:
     """A frame whose scales come from a sample; the centre is a whole number, so that sums of whole numbers stay exact."""
     if centre is None:
         known = sample.values[~np.isnan(sample.values)]
@@ -72,7 +72,7 @@ def frame_for(tree: Tree, sample: Rows, centre: float | None = None) -> Frame:
         np.minimum.at(low[:, place], leaf[finite], column[finite])
         np.maximum.at(high[:, place], leaf[finite], column[finite])
     usable = high > low
-    return Frame(tree, centre, np.where(usable, low, 0.0), np.where(usable, high - low, 1.0), _middles(tree, sample, leaf, centre))
+    return Scales(tree, centre, np.where(usable, low, 0.0), np.where(usable, high - low, 1.0), _middles(tree, sample, leaf, centre))
 
 
 def _middles(tree: Tree, sample: Rows, leaf: Integers, centre: float) -> Floats:
@@ -86,7 +86,7 @@ def _middles(tree: Tree, sample: Rows, leaf: Integers, centre: float) -> Floats:
     return found
 
 
-def leaf_statistics(frame: Frame, rows: Rows, leaf: Integers) -> Floats:
+def leaf_statistics(frame: Scales, rows: Rows, leaf: Integers) -> Floats:
     """The statistics that these rows add to each leaf: one line per leaf."""
     leaves = frame.tree.leaves
     known = ~np.isnan(rows.values)
@@ -117,7 +117,7 @@ def statistics_of(values: Floats, centre: float) -> Floats:
     return np.array([len(values), len(known), *sums])
 
 
-def turnover(frame: Frame, rows: Rows, leaf: Integers) -> Floats:
+def turnover(frame: Scales, rows: Rows, leaf: Integers) -> Floats:
     """What rows that come or go add to the turnover of each leaf: sums can be wrong by their rounding, which grows with it."""
     known = ~np.isnan(rows.values)
     values, leaf = (rows.values, leaf) if known.all() else (rows.values[known], leaf[known])

@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from nearly.synopsis.build.drafting import Draft, Part, finished
+from nearly.synopsis.build.drafting import Draft, LeafCounts, finished
 from nearly.synopsis.structure.rows import Hashes, Rows
-from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.upkeep.changes import Changes, apply
 from nearly.synopsis.upkeep.known_rows import KnownRows
 
@@ -18,7 +18,7 @@ from nearly.synopsis.upkeep.known_rows import KnownRows
 class Archive(Protocol):
     """Rows at the beginning, and all changes since, numbered from 1."""
 
-    def base(self, draft: Draft) -> Part:
+    def base(self, draft: Draft) -> LeafCounts:
         """One pass over the rows at the beginning."""
         ...
 
@@ -31,7 +31,7 @@ class Archive(Protocol):
         ...
 
 
-def rebuild(archive: Archive, draft: Draft, upto: int) -> State:
+def rebuild(archive: Archive, draft: Draft, upto: int) -> TreeState:
     """The state of a new tree after the change of number `upto`."""
     state = finished(draft, archive.base(draft))
     for changes in archive.changes(upto):
@@ -46,8 +46,8 @@ class MemoryArchive:
     rows: list[Rows]
     log: list[Changes] = field(default_factory=list)
 
-    def base(self, draft: Draft) -> Part:
-        part = Part.nothing(draft)
+    def base(self, draft: Draft) -> LeafCounts:
+        part = LeafCounts.nothing(draft)
         for rows in self.rows:
             part.add(draft, rows)
         return part

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nearly.synopsis.structure.rows import Rows
-from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.state import TreeState
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Change:
 Changes = Sequence[Change]
 
 
-def apply(state: State, changes: Changes) -> None:
+def apply(state: TreeState, changes: Changes) -> None:
     """Move a state by changes."""
     for change in changes:
         if not len(change.rows):

@@ -21,7 +21,7 @@ FEWEST_SAMPLES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Drift:
     """Leaves that call for another partitioning, the worst first, and why."""
 
     leaves: tuple[int, ...]
@@ -56,20 +56,20 @@ def _root(view: View) -> float:
     return float(np.sqrt(square)) if square > 0 else 1.0
 
 
-def verdict(view: View, built: Floats, beta: float = BETA) -> Verdict | None:
+def verdict(view: View, built: Floats, beta: float = BETA) -> Drift | None:
     """Whether leaves have too few samples, or a variance far from what it was when the tree was built."""
     statistics, sizes = view.rest_statistics, view.sample.sizes
     starved = (sizes < FEWEST_SAMPLES) & (statistics[:, ROWS] > 4 * FEWEST_SAMPLES)
     if starved.any():
         found = np.flatnonzero(starved)
-        return Verdict(tuple(found.tolist()), f"{len(found)} leaves have fewer than {FEWEST_SAMPLES} samples")
+        return Drift(tuple(found.tolist()), f"{len(found)} leaves have fewer than {FEWEST_SAMPLES} samples")
     now = leaf_variances(view)
     reference = np.maximum(built, now.max(initial=0.0) * 1e-9)
     drifted = now > beta * np.maximum(reference, np.median(built))
     if not drifted.any():
         return None
     worst = np.flatnonzero(drifted)[np.argsort(-now[drifted])]
-    return Verdict(tuple(worst.tolist()), f"the variance of {len(worst)} leaves grew by more than {beta:g}")
+    return Drift(tuple(worst.tolist()), f"the variance of {len(worst)} leaves grew by more than {beta:g}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from nearly.synopsis.build.drafting import Shape, draft_for
 from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.structure.statistics import frame_for
 from nearly.synopsis.upkeep.archive import Archive, rebuild
 from nearly.synopsis.upkeep.changes import Changes, apply, size
@@ -50,7 +50,7 @@ class LiveTree:
     def __init__(
         self,
         shape: Shape,
-        state: State,
+        state: TreeState,
         archive: Archive,
         beta: float = BETA,
         lock: threading.RLock | None = None,
@@ -71,7 +71,7 @@ class LiveTree:
             self._state = replace(state, built_variance=leaf_variances(self.view()))
 
     @property
-    def state(self) -> State:
+    def state(self) -> TreeState:
         return self._state
 
     def view(self) -> View:
@@ -131,13 +131,13 @@ class LiveTree:
         worst = int(leaf_variances(view).argmax())
         return propose_around(view, self.shape, worst, None if levels == "auto" else int(levels), self.beta)
 
-    def _built(self, view: View, proposal: Proposal, upto: int) -> State:
+    def _built(self, view: View, proposal: Proposal, upto: int) -> TreeState:
         sample = view.sample
         frame = frame_for(proposal.tree, sample.rows, view.frame.centre)
         plan = draft_for(self.shape, sample.rows, int(view.rows), frame, weights(sample, view.rest_statistics))
         return rebuild(self._archive, plan, upto)
 
-    def _exchange(self, fresh: State) -> float:
+    def _exchange(self, fresh: TreeState) -> float:
         """Bring the new state up to the present and put it in place; returns how long everybody had to wait."""
         while True:
             with self._lock:

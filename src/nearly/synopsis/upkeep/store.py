@@ -30,7 +30,7 @@ from nearly.engine.storage.locks import exclusive, is_free
 from nearly.errors import EngineError
 from nearly.synopsis.build.definition import Definition
 from nearly.synopsis.build.packing import from_bytes, pack_rows, pack_state, to_bytes, unpack_rows, unpack_state
-from nearly.synopsis.structure.state import State
+from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.upkeep.changes import Change, Changes
 
 DESCRIPTION = "synopsis.json"
@@ -40,7 +40,7 @@ QUARANTINE = "quarantine"
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class LoggedBatch:
     """Changes with what else must survive with them: where they came from, new texts, and answers given on the way."""
 
     changes: Changes
@@ -127,7 +127,7 @@ class Store:
                 with contextlib.suppress(OSError):
                     path.unlink()
 
-    def save(self, definition: Definition, states: list[State], number: int, streams: Mapping[str, int]) -> None:
+    def save(self, definition: Definition, states: list[TreeState], number: int, streams: Mapping[str, int]) -> None:
         """Commit a snapshot of the states after batch `number`."""
         self.own()
         name = f"snapshot-{number}-{uuid.uuid4().hex[:8]}"
@@ -140,7 +140,7 @@ class Store:
         write_durably(self.directory / DESCRIPTION, json.dumps(description, ensure_ascii=False).encode())
         self._sweep()
 
-    def load(self) -> tuple[Definition, list[State], int, dict[str, int]]:
+    def load(self) -> tuple[Definition, list[TreeState], int, dict[str, int]]:
         """The definition, the states of the snapshot, its number, and the last batch of each stream."""
         try:
             text = (self.directory / DESCRIPTION).read_text(encoding="utf-8")
@@ -155,7 +155,7 @@ class Store:
             ) from trouble
         return definition, states, int(found["number"]), dict(found["streams"])
 
-    def append(self, number: int, batch: Batch) -> None:
+    def append(self, number: int, batch: LoggedBatch) -> None:
         """Acknowledge a batch. One that is there already belongs to somebody else, and is not replaced."""
         self.own()
         if self._file(number).exists():
@@ -169,13 +169,13 @@ class Store:
             (self.directory / LOG).mkdir(exist_ok=True)
         write_durably(self._file(number), to_bytes(arrays))
 
-    def read(self, number: int) -> Batch:
+    def read(self, number: int) -> LoggedBatch:
         arrays = from_bytes(self._file(number).read_bytes())
         meta = json.loads(arrays["meta"].tobytes())
         changes = tuple(Change(insert, unpack_rows(arrays, f"{place}_")) for place, insert in enumerate(meta["inserts"]))
-        return Batch(changes, meta["stream"], meta["number"], meta["texts"], tuple(meta["replies"]))
+        return LoggedBatch(changes, meta["stream"], meta["number"], meta["texts"], tuple(meta["replies"]))
 
-    def after(self, number: int, upto: int | None = None) -> Iterator[tuple[int, Batch]]:
+    def after(self, number: int, upto: int | None = None) -> Iterator[tuple[int, LoggedBatch]]:
         """The batches after a number, in order; with `upto`, all of them up to that one. One that is missing is an error."""
         last = self.last if upto is None else upto
         for each in range(number + 1, last + 1):
