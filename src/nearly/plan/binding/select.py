@@ -140,14 +140,12 @@ class SelectBinder:
         qualifier = node.table if isinstance(node, exp.Column) else None
         left_out = {each.name.lower() for each in star.args.get("except_") or ()}
         shown = [SelectItem(each.expression, each.name) for each in self.scope.star(qualifier or None)]
-        if not shown:
-            raise SchemaError("SELECT * has nothing to show: the query has no FROM clause, or one without columns")
         missing = left_out - {(item.name or "").lower() for item in shown}
         if missing:
             raise SchemaError(f"EXCEPT names {sorted(missing)}, which the star does not contain")
         kept = [item for item in shown if (item.name or "").lower() not in left_out]
         if not kept:
-            raise Unsupported("EXCEPT leaves no column of the star")
+            raise Unsupported("the star stands for no column")
         return kept
 
     def _grouping(self, node: exp.Select, binder: ExpressionBinder) -> Grouping:
