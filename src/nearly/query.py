@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from nearly.answer import Answer
 from nearly.display.show import show
-from nearly.engine.engine import Engine, Prepared
+from nearly.engine.engine import Engine, Result
+from nearly.engine.planner import Prepared
 from nearly.errors import EngineError, SchemaError
 from nearly.missing.contingency import DEFAULT_SECONDS, Contingency
 from nearly.plan.goal import Goal
@@ -51,8 +52,18 @@ class Query:
 
     def exact(self) -> Answer:
         """The exact answer, equal to Spark SQL's, at once and without estimates before it."""
-        result = self._engine.run(self._ready)
+        result = self._read()
         return Answer.exactly(result.table, result.source, self._request.confidence, dict(result.stats))
+
+    def _read(self) -> Result:
+        """The result, over newer tables when those that were planned for are gone before they are read."""
+        while True:
+            prepared = self._ready
+            try:
+                return self._engine.run(prepared)
+            except EngineError:
+                if self._engine.life.is_over or self._engine.planner.is_current(prepared):
+                    raise
 
     def range(self, *, seconds: float | None = DEFAULT_SECONDS) -> Answer:
         """The range that the answer can take given what `db.missing` states, as bounds that hold for sure.
@@ -73,7 +84,7 @@ class Query:
 
     def explain(self) -> str:
         """The plan, what runs where, which kernel, which synopsis answers, and why."""
-        return "\n".join([self._engine.explain(self._ready), *self._route().reasons])
+        return "\n".join([self._engine.explain(self._planned), *self._route(self._planned).reasons])
 
     def __iter__(self) -> Iterator[Answer]:
         yield from self._answers(self._goal)
@@ -127,7 +138,7 @@ class Query:
         self._current.resume()
 
     def _answers(self, goal: Goal) -> Iterator[Answer]:
-        routed = self._route().answer
+        routed = self._route(self._ready).answer
         if routed is not None:
             yield routed
             if routed.exact or self._using is not None or (goal.error is not None and routed.error <= goal.error):
@@ -145,6 +156,10 @@ class Query:
                     return
             if not shown and run.last is not None:  # its time is over, and what there is says little
                 yield run.last
+        except EngineError:
+            if shown or self._engine.life.is_over or self._engine.planner.is_current(run.prepared):
+                raise
+            yield from self._answers(goal)  # the tables it was planned for were gone before it began
         finally:
             answers.close()
             deadline.cancel()
@@ -161,17 +176,21 @@ class Query:
             self._run = None
         return self._current
 
-    def _route(self) -> Route:
+    def _route(self, prepared: Prepared) -> Route:
         """What the synopses say to this query."""
-        prepared = self._ready
         table = prepared.snapshot[0] if len(prepared.snapshot) == 1 else None
         return route(self._help.synopses, prepared.query, table, self._request.confidence, self._using)
 
     @property
     def _ready(self) -> Prepared:
-        """The query as planned for its tables as they are now."""
-        if self._prepared is None or not self._engine.is_current(self._prepared):
-            self._prepared = self._engine.prepare(self._text, self._kernel)
+        """The query as planned for its tables as they are now, with the names of its columns."""
+        self._prepared = self._engine.named(self._planned)
+        return self._prepared
+
+    @property
+    def _planned(self) -> Prepared:
+        if self._prepared is None or not self._engine.planner.is_current(self._prepared):
+            self._prepared = self._engine.plan(self._text, self._kernel)
         return self._prepared
 
 

@@ -28,7 +28,7 @@ def recomputed(db: nearly.Session, text: str, seed: int = 0) -> Iterator[tuple[d
     engine = db._engine
     query = engine.prepare(text).query
     assert query is not None
-    cut = stream(order_joins(query.plan, engine.schema), engine.schema)
+    cut = stream(order_joins(query.plan, engine.catalog.schema), engine.catalog.schema)
     assert cut is not None
     units = units_of(cut, [engine.catalog.table(scan.table) for scan in cut.scans], seed)
     end = 0

@@ -65,7 +65,7 @@ def cut_of(db: nearly.Session, text: str) -> Cut:
     engine = db._engine
     query = engine.prepare(text).query
     assert query is not None
-    cut = stream(order_joins(query.plan, engine.schema), engine.schema)
+    cut = stream(order_joins(query.plan, engine.catalog.schema), engine.catalog.schema)
     assert cut is not None
     return cut
 

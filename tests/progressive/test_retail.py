@@ -87,7 +87,7 @@ def test_tables_are_joined_by_keys_though_other_tests_connect_them_sooner(number
     """A disjunction over two tables is no reason to compare all their rows with each other."""
     prepared = db._engine.prepare(query(number))
     assert prepared.query is not None
-    joins = [node for node in order_joins(prepared.query.plan, db._engine.schema).walk() if isinstance(node, Join)]
+    joins = [node for node in order_joins(prepared.query.plan, db._engine.catalog.schema).walk() if isinstance(node, Join)]
     assert joins
     assert all(equated(join) for join in joins)
 

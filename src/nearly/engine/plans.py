@@ -12,9 +12,7 @@ from nearly.rewrite.passes import rewrite
 def run_plan(engine: Engine, plan: Plan) -> pa.Table:
     """The plan's rows, under its unique column names; every table it reads is verified first."""
     tables = [engine.catalog.table(name) for name in sorted({node.table for node in plan.walk() if isinstance(node, Scan)})]
-    for table in tables:
-        for layout in table.layouts:
-            layout.verify()
     pinned, ready = engine.at(tables), rewrite(plan)
-    rows = pinned.native_rows(ready) if pinned.native.refusal(ready) is None else None
-    return pinned.spark.run(ready) if rows is None else rows
+    with engine.reading(tables):
+        rows = pinned.native_rows(ready) if pinned.native.refusal(ready) is None else None
+        return pinned.spark.run(ready) if rows is None else rows

@@ -84,7 +84,11 @@ def _row(trouble: str | None, payload: bytes) -> pa.RecordBatch:
 
 def scan_rows(engine: Engine, table: Table, columns: Sequence[str], task: RowTask) -> list[bytes]:
     """Every task's finding, after all rows of the table were seen once."""
-    table.base.verify()
+    with engine.reading([table]):
+        return _findings(engine, table, columns, task)
+
+
+def _findings(engine: Engine, table: Table, columns: Sequence[str], task: RowTask) -> list[bytes]:
     sites = engine.cluster.sites
     count = max(sites.executors * sites.cores * TASKS_PER_CORE, -(-table.rows // MOST_ROWS_PER_TASK))
     here = not engine.cluster.is_up and sites.executors == 1

@@ -62,7 +62,7 @@ class Contingency:
 
     def state(self, table: str, constraints: Any) -> MissingRows | None:
         """Replace what is known of a table's missing rows; None or no constraints forget it."""
-        schema = self.engine.native.find_table(table)
+        schema = self.engine.catalog.schema(table)
         given = ConstraintSet.of(constraints)
         if not given:
             self._stated.pop(schema.name.lower(), None)
@@ -78,7 +78,7 @@ class Contingency:
         if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0):
             raise SchemaError(f"seconds={seconds!r} is no time limit")
         tree = parse_query(text)
-        bound = bind(tree, self.engine.native.find_table)
+        bound = bind(tree, self.engine.catalog.schema)
         query = range_query(bound)
         known = {scan.table.lower(): self._known(scan.table) for scan in query.scans}
         if not any(known.values()):
@@ -99,7 +99,7 @@ class Contingency:
 
     def _known(self, table: str) -> MissingRows | None:
         stated = self._stated.get(table.lower())
-        if stated is not None and stated.problem.bound.rows.schema.columns != self.engine.native.find_table(table).columns:
+        if stated is not None and stated.problem.bound.rows.schema.columns != self.engine.catalog.schema(table).columns:
             raise ConstraintError(
                 f"table {table!r} has other columns than when its missing rows were stated; call db.missing again"
             )

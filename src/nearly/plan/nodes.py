@@ -144,7 +144,7 @@ class Field:
 
 @node
 class Scan(Plan):
-    """The rows of a registered table.
+    """The rows of a registered table in one of its versions.
 
     `share` says which of them one site reads: `all`, some `blocks` of its own, a `range` of the column the table is clustered by,
     or some hash `buckets` of a layout that was prepared by a key.
@@ -154,6 +154,7 @@ class Scan(Plan):
     fields: tuple[Field, ...]
     share: str = "all"
     layout: str = "base"
+    version: int = 0
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -28,7 +28,7 @@ class HashedLayout:
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """A table's columns, its key (empty when none is known), its size, and the column whose ranges its blocks divide.
+    """A version of a table: its columns, its key (empty when none is known), its size, the column whose ranges its blocks divide.
 
     `shuffled` names a layout whose blocks are random samples of the rows.
     """
@@ -41,6 +41,7 @@ class TableSchema:
     ranges_of: str | None = None
     hashed: tuple[HashedLayout, ...] = ()
     shuffled: str | None = None
+    version: int = 0
 
 
 FindTable = Callable[[str], TableSchema]

@@ -19,8 +19,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from nearly.answer import Answer
-from nearly.engine.engine import Engine, Prepared
+from nearly.engine.engine import Engine
 from nearly.engine.native.python_functions import Columns, columns_of
+from nearly.engine.planner import Prepared
 from nearly.engine.storage.layouts import Table
 from nearly.errors import SchemaError, unknown
 from nearly.plan import compose
@@ -109,12 +110,12 @@ class Frame:
     @property
     def key(self) -> tuple[str, ...] | None:
         """Columns that identify a row, () when there is at most one row, None when no key is known."""
-        return key(self._prepared, self._workspace.engine.schema)
+        return key(self._prepared)
 
     @property
     def clustering_key(self) -> tuple[str, ...]:
         """Columns whose equal values are read together."""
-        return clustering_key(self._prepared, self._workspace.engine.schema)
+        return clustering_key(self._prepared)
 
     # Operations
 
@@ -279,7 +280,7 @@ class Frame:
     def _prepared(self) -> Prepared:
         """The frame's query as planned for its tables as they are now."""
         engine = self._workspace.engine
-        if self._planned is None or not engine.is_current(self._planned):
+        if self._planned is None or not engine.planner.is_current(self._planned):
             self._planned = engine.prepare(self.sql)
         return self._planned
 

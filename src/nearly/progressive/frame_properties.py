@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from nearly.engine.engine import Prepared
+from nearly.engine.planner import Prepared
 from nearly.errors import Unsupported
 from nearly.plan import properties
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import BoundQuery
-from nearly.plan.schema import FindTable
 from nearly.progressive.run import Run
 from nearly.rewrite.weigh.weigh import weigh
 
 
 @deep_recursion()
-def key(prepared: Prepared, find_table: FindTable) -> tuple[str, ...] | None:
+def key(prepared: Prepared) -> tuple[str, ...] | None:
     """The smallest key whose columns the query has."""
     if prepared.query is None:
         return None
-    found = [each for each in properties.keys(prepared.query.plan, find_table) if each <= prepared.query.plan.names]
+    found = [each for each in properties.keys(prepared.query.plan, prepared.schema) if each <= prepared.query.plan.names]
     return _in_order(prepared.query, min(found, key=lambda each: (len(each), sorted(each)))) if found else None
 
 
 @deep_recursion()
-def clustering_key(prepared: Prepared, find_table: FindTable) -> tuple[str, ...]:
+def clustering_key(prepared: Prepared) -> tuple[str, ...]:
     """Columns whose equal values come from the same block, or from neighbours that are read together."""
     if prepared.query is None:
         return ()
-    return _in_order(prepared.query, properties.clustering(prepared.query.plan, find_table))
+    return _in_order(prepared.query, properties.clustering(prepared.query.plan, prepared.schema))
 
 
 @deep_recursion()

@@ -15,9 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from nearly.answer import Answer
-from nearly.engine.engine import Engine, Prepared
+from nearly.engine.engine import Engine
 from nearly.engine.jobs.native_kernel import NativeFailure
 from nearly.engine.native.durations import PIECES, cells
+from nearly.engine.planner import Prepared
 from nearly.engine.results import finished
 from nearly.engine.stream.job import StreamJob
 from nearly.engine.stream.query_logs import QueryLogs
@@ -91,7 +92,10 @@ class Run:
         """Answers that tighten; the last one is exact unless the run is stopped. Closing the iterator stops the Spark job."""
         self.used = True
         self.engine.life.begin(self)
-        self.engine.verify(self.prepared)
+        with self.engine.reading(self.prepared.snapshot):
+            yield from self._answers()
+
+    def _answers(self) -> Generator[Answer]:
         cut = self.cut()
         if self._ended.is_set():
             return
@@ -148,7 +152,7 @@ class Run:
             if name not in names:
                 raise unknown("table of the query", name, names)
         try:
-            cut = stream(order_joins(query.plan, self.engine.schema), self.engine.schema, self.request.streamed)
+            cut = stream(order_joins(query.plan, self.engine.catalog.schema), self.engine.catalog.schema, self.request.streamed)
             if cut is not None:
                 weigh(cut.tail, cut.stages, 1.0, {})  # what has no estimate is refused before anything is read
             return cut  # noqa: TRY300  both may refuse
@@ -167,18 +171,18 @@ class Run:
             return True
         rows = [unit.rows for unit in units.order]
         share = sum(rows[: pace.end(0, rows, ())]) / max(units.total_rows, 1)
-        streamed = sum(cells(scan, native.find_table) for scan in cut.scans)
-        whole = max(sum(cells(stage.plan, native.find_table) for stage in cut.stages) - streamed, 0)
-        first = (whole + PIECES * share * streamed) / max(cells(query.plan, native.find_table), 1)
+        streamed = sum(cells(scan, native.catalog.schema) for scan in cut.scans)
+        whole = max(sum(cells(stage.plan, native.catalog.schema) for stage in cut.stages) - streamed, 0)
+        first = (whole + PIECES * share * streamed) / max(cells(query.plan, native.catalog.schema), 1)
         cores = native.cluster.sites.cores
-        expected = native.durations.expected(self.engine.question(self.prepared), query.plan, native.find_table, cores)
+        expected = native.durations.expected(self.prepared.question, query.plan, native.catalog.schema, cores)
         return native.durations.is_worth(expected, len(cut.stages), first)
 
     def _progressive(self, cut: Cut, units: Units, query: BoundQuery) -> Iterator[Answer]:
         started = time.perf_counter()
         log = self._opened()
         self._describe(log, units)
-        question = self.engine.question(self.prepared)
+        question = self.prepared.question
         job = self._adopted(StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question))
         known = [log.end(site) for site in range(len(job.fragments))]
         self._state = state = UnitState(cut.stages, self.engine.native.settings)
@@ -237,7 +241,7 @@ class Run:
 
         def count(aggregate: GroupBy) -> int | None:
             plan = census(aggregate, cut.stages)
-            if plan is None or cells(plan, native.find_table) > CENSUS_SHARE * cells(query.plan, native.find_table):
+            if plan is None or cells(plan, native.catalog.schema) > CENSUS_SHARE * cells(query.plan, native.catalog.schema):
                 return None
             return int(native.run(plan)[KEYS][0].as_py())
 
@@ -245,7 +249,7 @@ class Run:
 
     def _last(self, table: pa.Table, query: BoundQuery, facts: dict[str, Any], started: float) -> Answer:
         """The exact answer from its rows, and a note of how long reading took."""
-        self.engine.native.durations.record(self.engine.question(self.prepared), facts["reading_seconds"])
+        self.engine.native.durations.record(self.prepared.question, facts["reading_seconds"])
         facts |= {"seconds": time.perf_counter() - started}
         self.last = Answer.exactly(finished(table, query), "native", self.request.confidence, facts)
         return self.last
@@ -313,7 +317,7 @@ class Run:
 
     def _describe(self, log: ResultLog, units: Units) -> None:
         """Note what is read, for a run that goes on from the log; it must read the same."""
-        versions = {name: self.engine.catalog.table(name).version for name in sorted(self.prepared.tables)}
+        versions = {name: self.engine.catalog.table(name).content for name in sorted(self.prepared.tables)}
         known = log.description()
         if known is not None and known["units"] != units.fingerprint:
             raise EngineError(f"a layout of a table has changed since query {self.id} began; run it again")
@@ -367,7 +371,7 @@ def resumed(engine: Engine, id_: str) -> Run:
     if asked is None:
         raise EngineError(f"query {id_} left nothing to go on from; run it again")
     for name, version in asked["tables"].items():
-        if engine.catalog.table(name).version != version:
+        if engine.catalog.table(name).content != version:
             raise EngineError(f"table {name!r} has changed since query {id_} began; run it again")
     streamed = None if asked["streamed"] is None else frozenset(asked["streamed"])
     pace = Pace(**(asked["pace"] | {"sizes": tuple(asked["pace"]["sizes"])}))

@@ -95,7 +95,7 @@ class TableArchive:
 
     def _table(self, purpose: str) -> Table:
         table = self._engine.catalog.table(self._definition.table)
-        if table.version != self._definition.version:
+        if table.content != self._definition.version:
             raise EngineError(
                 f"table {table.name!r} changed since synopsis {self._definition.name!r} was built, so it cannot be {purpose}; "
                 f"drop it and build it anew"
@@ -213,7 +213,7 @@ def build(
     parts = census(engine, table, schema, drafts)
     report(1.0)
     states = [finished(each, part) for each, part in zip(drafts, parts, strict=True)]
-    return Definition(name, table.name, table.version, table.rows, schema, shapes), states
+    return Definition(name, table.name, table.content, table.rows, schema, shapes), states
 
 
 def _planned(engine: Engine, table: Table, schema: Schema, shapes: Sequence[Shape]) -> list[tuple[Shape, Rows]]:

@@ -94,7 +94,7 @@ def _none(using: str | None, reason: str) -> Route:
 
 def refuse_stale(synopsis: Synopsis, table: Table) -> None:
     """A synopsis that does not describe the table's present rows answers only when it is asked for by name."""
-    if synopsis.definition.version != table.version:
+    if synopsis.definition.version != table.content:
         raise Unsupported("the table changed since it was built")
     if synopsis.changed:
         raise Unsupported(f"it has taken changes that the table does not have; using={synopsis.name!r} asks it all the same")

@@ -36,7 +36,6 @@ from nearly.engine.storage.catalog import Catalog
 from nearly.errors import EngineError, Unsupported
 from nearly.plan.nodes import Exchange, Input, Plan, Scan
 from nearly.plan.render import NATIVE, render
-from nearly.plan.schema import FindTable
 from nearly.plan.types import is_simple
 from nearly.rewrite.logical.order_joins import order_joins
 from nearly.rewrite.logical.prune import prune
@@ -68,7 +67,6 @@ class NativeKernel:
 
     cluster: Cluster
     catalog: Catalog
-    find_table: FindTable
     reader: NativeReader
     memory_mb: int
     samples: Samples = field(default_factory=lambda: Samples(Native()))
@@ -97,7 +95,7 @@ class NativeKernel:
     def whole(self, plan: Plan) -> Whole:
         """A plan as one query, and the small tables it reads. The last plan's is remembered: it is checked, then run."""
         scans = [node for node in plan.walk() if isinstance(node, Scan)]
-        key = (plan, tuple(self.catalog.table(scan.table).version for scan in scans))
+        key = (plan, tuple(self.catalog.table(scan.table).content for scan in scans))
         known = self._rendered.get(key)
         if known is None:
             known = self._rendering(plan, {})
@@ -111,8 +109,8 @@ class NativeKernel:
         if sites == 1:
             return cut(Exchange(plan, "gather"), sites)
         counts = GroupCounts(self.catalog, self.reader)
-        ordered = order_joins(plan, self.find_table)
-        return cut(prune(distribute(ordered, self.find_table, sites, counts)), sites)
+        ordered = order_joins(plan, self.catalog.schema)
+        return cut(prune(distribute(ordered, self.catalog.schema, sites, counts)), sites)
 
     def run(self, plan: Plan) -> pa.Table:
         tail = self.stages(plan)
@@ -190,7 +188,7 @@ class NativeKernel:
             table = self.catalog.table(leaf.table)
             if table.rows <= STATIC_ROWS:
                 body = self._reading(leaf).sql(dialect="duckdb")
-                name = f"static_{table.name}_{hashlib.sha256(f'{table.version} {body}'.encode()).hexdigest()[:12]}"
+                name = f"static_{table.name}_{hashlib.sha256(f'{table.content} {body}'.encode()).hexdigest()[:12]}"
                 statics[name] = body
                 return exp.Table(this=exp.to_identifier(name, quoted=True))
             return self.stored(leaf)

@@ -37,7 +37,7 @@ class GroupCounts:
         return product
 
     def _distinct(self, table: Table, column: str) -> float | None:
-        known = (table.version, column)
+        known = (table.content, column)
         if known not in _found:
             _found[known] = self._in_sample(table, column)
         return _found[known]

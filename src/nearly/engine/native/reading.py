@@ -49,7 +49,7 @@ class NativeReader:
 
     def _types(self, table: Table, layout: Layout) -> dict[str, str]:
         """The types as which DuckDB itself reads the layout's columns."""
-        known = (table.version, layout.name)
+        known = (table.content, layout.name)
         if known not in self._found:
             source = read_parquet(layout.manifest.paths[:1], self._hive(table, layout))
             query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=source)).sql(dialect="duckdb")

@@ -27,9 +27,9 @@ class SparkReader:
         """The name of a view over the table as it is now; `name` asks for a certain one."""
         name = name or f"nearly_{table.name.lower()}"
         with self.lock:
-            if self._views.get(name) != table.version:
+            if self._views.get(name) != table.content:
                 read_table(self._spark(), table).createOrReplaceTempView(f"`{name}`")
-                self._views[name] = table.version
+                self._views[name] = table.content
         return name
 
 

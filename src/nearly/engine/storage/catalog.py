@@ -5,7 +5,7 @@
     <path>/tables/<name>/.tmp-<id>/       files being written, locked by their writer
 
 Law: `table.json` only ever refers to files that are complete, so a process killed at any point leaves the old table or
-the new one. Writers take turns by a lock; the last one wins. What no table refers to is removed on opening.
+the new one. Writers take turns by a lock; the last one wins. What no table refers to, and nobody reads, is removed on opening.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from nearly.engine.storage.durable import DRAFT, write_durably, writing_in
 from nearly.engine.storage.layouts import Layout, Table
-from nearly.engine.storage.locks import exclusive, is_free
+from nearly.engine.storage.locks import exclusive, is_free, shared, unshared
 from nearly.engine.storage.serialise import decode, encode
 from nearly.errors import EngineError, SchemaError, unknown
+from nearly.plan.schema import TableSchema
 
 LONGEST_NAME = 128
 _TEMPORARY = ".tmp-"
@@ -77,6 +79,10 @@ class Catalog:
             raise unknown("table", name, self.names)
         return found
 
+    def schema(self, name: str) -> TableSchema:
+        """What plans know of a table."""
+        return self.table(name).schema
+
     def directory(self, name: str) -> Path:
         """Where a table of this name lives."""
         lowered = name.lower()
@@ -100,7 +106,8 @@ class Catalog:
         check_name(name)
         directory = self.directory(name)
         with self.lock(), writing_in(directory):
-            table = change(self._load(directory))
+            present = self._load(directory)
+            table = _numbered(change(present), present)
             directory.mkdir(parents=True, exist_ok=True)
             write_durably(directory / _TABLE_FILE, encode(table, str(self.path)).encode())
         return table
@@ -114,6 +121,15 @@ class Catalog:
             with writing_in(directory):
                 (directory / _TABLE_FILE).unlink()
                 self._sweep(directory)
+
+    @contextmanager
+    def held(self, tables: Iterable[Table]) -> Iterator[None]:
+        """Keep the files that the library wrote for these tables, whatever replaces them meanwhile, here or in another process."""
+        with ExitStack() as kept:
+            for table in tables:
+                for directory in sorted(_used_directories(table, self.directory(table.name))):
+                    kept.enter_context(shared(directory))
+            yield
 
     @contextmanager
     def temporary(self, name: str) -> Iterator[Path]:
@@ -155,7 +171,9 @@ class Catalog:
                 if is_free(each / _OWNER):
                     shutil.rmtree(each, ignore_errors=True)
             elif _OUR_DIRECTORY.fullmatch(each.name) and each not in used:
-                shutil.rmtree(each, ignore_errors=True)
+                with unshared(each) as free:
+                    if free:
+                        shutil.rmtree(each, ignore_errors=True)
             elif _OUR_UNFINISHED_FILE.fullmatch(each.name):
                 each.unlink(missing_ok=True)
         if table is None and not any(directory.iterdir()):
@@ -178,6 +196,13 @@ class Snapshot(Catalog):
 
     def table(self, name: str) -> Table:
         return self._kept.get(name.lower()) or super().table(name)
+
+
+def _numbered(table: Table, present: Table | None) -> Table:
+    """The table with its place in the order of versions; another layout of the same rows is no other version."""
+    if present is None:
+        return replace(table, version=1)
+    return replace(table, version=present.version + (table.content != present.content))
 
 
 def _used_directories(table: Table, directory: Path) -> set[Path]:

@@ -10,6 +10,7 @@ from nearly.engine.storage.clustering import RANGE, Clustering, in_order
 from nearly.engine.storage.footers import TableColumn
 from nearly.engine.storage.manifest import Manifest, new_files, verify
 from nearly.errors import EngineError, SchemaError, unknown
+from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
 
 BASE = "base"
 
@@ -63,14 +64,18 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A registered table. Law: all layouts hold the same bag of rows, and `version` changes whenever that bag does."""
+    """A registered table, in one of its versions.
+
+    Law: all layouts hold the same bag of rows; `content` differs where that bag does, and `version` grows whenever it changes.
+    """
 
     name: str
     columns: tuple[TableColumn, ...]
     key: tuple[str, ...]
     layouts: tuple[Layout, ...]
-    version: str
+    content: str
     origin: Origin
+    version: int = 1
 
     def __post_init__(self) -> None:
         for layout in self.layouts:
@@ -115,6 +120,22 @@ class Table:
     def new_files(self) -> tuple[str, ...]:
         """Files that appeared in the table's own paths since it was registered; they are not read until a refresh."""
         return new_files(self.base.manifest, self.origin.locations) if self.origin.in_place else ()
+
+    @property
+    def schema(self) -> TableSchema:
+        """What plans know of the table."""
+        columns = tuple(SchemaColumn(column.name, column.type, column.nullable) for column in self.columns)
+        clustering = self.base.clustering
+        ranges_of = clustering.columns[0] if clustering is not None and clustering.kind == RANGE else None
+        hashed = tuple(
+            HashedLayout(layout.name, layout.clustering.columns, layout.clustering.buckets)
+            for layout in self.layouts
+            if layout.clustering is not None and layout.clustering.buckets is not None
+        )
+        shuffled = next((layout.name for layout in self.layouts if layout.shuffled), None)
+        return TableSchema(
+            self.name, columns, self.key, self.rows, len(self.base.blocks), ranges_of, hashed, shuffled, self.version
+        )
 
     def with_layout(self, layout: Layout) -> Table:
         """The table with one more layout, in place of one of the same name."""

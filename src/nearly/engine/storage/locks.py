@@ -22,6 +22,39 @@ def exclusive(path: Path, busy: str | None = None) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def shared(directory: Path) -> Iterator[None]:
+    """Keep a directory from being removed by those who ask `unshared` first; one that is gone cannot be kept."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def unshared(directory: Path) -> Iterator[bool]:
+    """Whether nobody keeps a directory; while this is held, nobody will."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(descriptor)
+
+
 def is_free(path: Path) -> bool:
     """Whether nobody holds the lock, which is so when its holder has ended or died, or when there never was one."""
     try:

@@ -62,10 +62,10 @@ def describe_parquet(
     blocks = arrange(row_groups, clustering, target)
     layout = Layout(BASE, ", ".join(locations), manifest_of(footers, hashed), blocks, clustering)
     origin = Origin("parquet", tuple(locations))
-    return Table(name, columns, resolve(columns, key, "key"), (layout,), version_of(columns, layout), origin)
+    return Table(name, columns, resolve(columns, key, "key"), (layout,), content_of(columns, layout), origin)
 
 
-def version_of(columns: Sequence[TableColumn], base: Layout) -> str:
+def content_of(columns: Sequence[TableColumn], base: Layout) -> str:
     """A name for the content of a table: its schema and the files of its base layout."""
     return checksum_of(f"{schema_checksum(columns)} {base.manifest.digest}".encode())
 

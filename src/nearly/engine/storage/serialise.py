@@ -21,7 +21,7 @@ from nearly.errors import EngineError, NearlyError
 from nearly.plan import types
 from nearly.plan.types import DataType
 
-FORMAT = 1
+FORMAT = 2
 _INSIDE = "./"
 """Starts paths inside the catalog, so that the catalog can be moved."""
 
@@ -53,6 +53,7 @@ def _table(table: Table, root: str) -> dict[str, Any]:
         "name": table.name,
         "columns": [[column.name, column.type.name, column.nullable] for column in table.columns],
         "key": table.key,
+        "content": table.content,
         "version": table.version,
         "origin": [table.origin.kind, table.origin.locations],
         "layouts": [_layout(layout, kinds, root) for layout in table.layouts],
@@ -64,7 +65,9 @@ def _read_table(read: Any, root: str) -> Table:
     kinds = {column.name: column.type for column in columns}
     layouts = tuple(_read_layout(layout, kinds, root) for layout in read["layouts"])
     kind, locations = read["origin"]
-    return Table(read["name"], columns, tuple(read["key"]), layouts, read["version"], Origin(kind, tuple(locations)))
+    return Table(
+        read["name"], columns, tuple(read["key"]), layouts, read["content"], Origin(kind, tuple(locations)), read["version"]
+    )
 
 
 def _layout(layout: Layout, kinds: Mapping[str, DataType], root: str) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class StreamJob:
 
     def _exact(self, pace: Pace, plan: Plan, question: str) -> Exact | None:
         """The query as a whole, when a task is to run it right after the first batch; several sites share the work by units."""
-        expected = self.kernel.durations.expected(question, plan, self.kernel.find_table, self.sites.cores)
+        expected = self.kernel.durations.expected(question, plan, self.kernel.catalog.schema, self.sites.cores)
         return Exact(*self.kernel.whole(plan)) if self.sites.executors == 1 and pace.hurries(expected) else None
 
     def start(self, foresee: Foresight | None = None) -> None:
@@ -302,7 +302,7 @@ class _Compiler:
             return plan
         body = self._render(plan)
         tables = sorted({node.table for node in plan.walk() if isinstance(node, Scan)})
-        versions = [self.kernel.catalog.table(name).version for name in tables]
+        versions = [self.kernel.catalog.table(name).content for name in tables]
         name = f"static_{hashlib.sha256(f'{versions} {body}'.encode()).hexdigest()[:16]}"
         if name not in self.statics and not self.kernel.local.has(name):
             self.missing_rows += sum(self.kernel.catalog.table(each).rows for each in tables)

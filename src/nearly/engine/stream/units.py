@@ -105,7 +105,7 @@ class Units:
 
     def _stored(self) -> tuple[tuple[str, str, str], ...]:
         return tuple(
-            (table.name, table.version, self._layout(scan).path) for scan, table in zip(self.scans, self.tables, strict=True)
+            (table.name, table.content, self._layout(scan).path) for scan, table in zip(self.scans, self.tables, strict=True)
         )
 
     def _table(self, scan: Scan) -> Table:

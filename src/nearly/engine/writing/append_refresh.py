@@ -13,7 +13,7 @@ from nearly.engine.spark.reading import quoted, read_table, spark_path
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.footers import TableColumn
 from nearly.engine.storage.layouts import BASE, Layout, Table
-from nearly.engine.storage.registration import describe_parquet, schema_difference, version_of
+from nearly.engine.storage.registration import content_of, describe_parquet, schema_difference
 from nearly.engine.writing.parquet_writer import Progress, Workbench, refuse_unwritable, share
 from nearly.engine.writing.preparation import SHUFFLED, arrangement_of, same, write_layout
 from nearly.engine.writing.sources import described, materialise, read_origin
@@ -41,8 +41,8 @@ def append(catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, pr
         count = base.layout.rows - table.rows
         others = _rewrite(bench, table, _staged_rows(spark, base), count, table.layouts[1:], progress)
         staged = [base, *others]
-        changed = _grown(table, base.columns, [each.layout for each in staged])
-        commit(catalog, name, staged, lambda present: _unless_changed(table, present, changed))
+        grown = _grown(table, base.columns, [each.layout for each in staged])
+        changed = commit(catalog, name, staged, lambda present: _unless_changed(table, present, grown))
     if progress is not None:
         progress(1.0)
     return changed
@@ -67,7 +67,7 @@ def refresh(catalog: Catalog, spark: GetSpark, name: str, progress: Progress | N
 
 def _follow_files(catalog: Catalog, get_spark: GetSpark, table: Table, progress: Progress | None) -> Table:
     fresh = _described_again(table)
-    if fresh.version == table.version:
+    if fresh.content == table.content:
         return table
     if difference := schema_difference(table.columns, fresh.columns):
         raise SchemaError(f"the files of table {table.name!r} changed their schema: {difference}; register them again")
@@ -135,8 +135,8 @@ def _unless_changed(known: Table, present: Table | None, changed: Table) -> Tabl
 
 
 def _grown(table: Table, columns: tuple[TableColumn, ...], layouts: Sequence[Layout]) -> Table:
-    version = version_of(columns, layouts[0])
-    return replace(table, columns=columns, layouts=tuple(layouts), version=version)
+    content = content_of(columns, layouts[0])
+    return replace(table, columns=columns, layouts=tuple(layouts), content=content)
 
 
 def _fitting(table: Table, rows: DataFrame) -> DataFrame:

@@ -46,8 +46,8 @@ def prepare(
     """
     table = catalog.table(name)
     arrangement = arrangement_for(table, by, buckets)
-    table.base.verify()
-    with catalog.temporary(name) as temporary:
+    with catalog.held([table]), catalog.temporary(name) as temporary:
+        table.base.verify()
         rows = read_table(spark, table)
         bench = Workbench(catalog, spark, temporary)
         staged = write_layout(bench, table, rows, table.rows, arrangement, progress, seed=seed)
@@ -89,7 +89,7 @@ def usual_buckets(table: Table) -> int:
 
 def same(known: Table, present: Table | None) -> Table:
     """The table as it is now, which must have the content that was read."""
-    if present is None or present.version != known.version:
+    if present is None or present.content != known.content:
         raise EngineError(f"table {known.name!r} was changed by someone else meanwhile; nothing was changed, try again")
     return present
 

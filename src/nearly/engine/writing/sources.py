@@ -16,7 +16,7 @@ from nearly.engine.spark.reading import spark_path
 from nearly.engine.storage.catalog import Catalog, check_name
 from nearly.engine.storage.layouts import BASE, Origin, Table, resolve
 from nearly.engine.storage.listing import find_files, glob, local_path
-from nearly.engine.storage.registration import register_parquet, version_of
+from nearly.engine.storage.registration import content_of, register_parquet
 from nearly.engine.writing.parquet_writer import Destination, Progress, Workbench, refuse_unwritable, write_plain
 from nearly.engine.writing.staging import Arrangement, Staged, commit, new_directory, stage
 from nearly.errors import EngineError, SchemaError, UnknownName, Unsupported
@@ -69,7 +69,7 @@ def materialise(bench: Workbench, name: str, rows: DataFrame, origin: Origin, pr
 def described(name: str, staged: Staged, key: Sequence[str], origin: Origin) -> Table:
     """The table whose base layout is the staged one."""
     columns, layout = staged.columns, staged.layout
-    return Table(name, columns, resolve(columns, key, "key"), (layout,), version_of(columns, layout), origin)
+    return Table(name, columns, resolve(columns, key, "key"), (layout,), content_of(columns, layout), origin)
 
 
 def _origin(spark: GetSpark, source: AnySource) -> Origin:

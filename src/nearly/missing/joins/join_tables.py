@@ -124,7 +124,7 @@ def join_tables(query: RangeQuery, problems: Mapping[str, Problem], engine: Engi
     for place, scan in enumerate(query.scans):
         local = tuple(each for each in query.predicates if belongs_to(each, scan))
         shared = {attribute[field.name]: field.source for field in scan.fields if field.name in attribute}
-        key = engine.native.find_table(scan.table).key
+        key = engine.catalog.schema(scan.table).key
         names = {source: name for name, source in shared.items()}
         known = frozenset(names[each] for each in key) if key and set(key) <= set(names) else None
         relation = Relation(f"{scan.table} {place + 1}", frozenset(shared), known)

@@ -92,7 +92,7 @@ class FromBinder:
     def scan(self, name: str) -> Named:
         schema = self.find_table(name)
         fields = tuple(Field(self.fresh(c.name), c.name, c.type, c.nullable) for c in schema.columns)
-        return Named(Scan(schema.name, fields), tuple(column.name for column in schema.columns))
+        return Named(Scan(schema.name, fields, version=schema.version), tuple(column.name for column in schema.columns))
 
     def values(self, node: exp.Values) -> Named:
         bind = ExpressionBinder(Scope(), self.bind_plan)

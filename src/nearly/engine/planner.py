@@ -1,0 +1,137 @@
+"""Planning: a text is checked, bound to tables, rewritten, and given to a kernel on paper. Needs no Spark.
+
+Names that only Spark gives to expressions are left open (`unnamed`), and asked for when the query runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from nearly.engine.native.python_functions import Functions
+from nearly.engine.storage.catalog import Catalog, Snapshot
+from nearly.engine.storage.layouts import Table
+from nearly.errors import UnknownName, Unsupported, unknown
+from nearly.plan import functions
+from nearly.plan.binding.query import bind
+from nearly.plan.depth import deep_recursion
+from nearly.plan.nodes import BoundQuery, Plan
+from nearly.plan.parse import Checked, check_query
+from nearly.plan.schema import TableSchema
+from nearly.plan.user_functions import Mapped, marked
+from nearly.rewrite.passes import rewrite
+
+KERNELS = ("native", "spark")
+
+Refusal = Callable[[Snapshot, Plan], str | None]
+"""Why the native kernel does not take a plan over some tables; None where it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query that is ready to run: `query` is None when Spark runs the text, and `reason` says why.
+
+    `text` is the text that was checked, in the spelling of `plan.spelling`; `snapshot` are the tables as they were when it was
+    planned. The Python functions it calls live as long as it does.
+    """
+
+    text: str
+    snapshot: tuple[Table, ...]
+    query: BoundQuery | None
+    kernel: str
+    reason: str
+    functions: tuple[object, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """Names of the stored tables that the query reads."""
+        return frozenset(table.name for table in self.snapshot)
+
+    def schema(self, name: str) -> TableSchema:
+        """What the plan knows of one of its tables."""
+        return next(table.schema for table in self.snapshot if table.name.lower() == name.lower())
+
+    @property
+    def question(self) -> str:
+        """The text of a query and the content of its tables: what its answer depends on."""
+        return f"{self.text} {sorted(table.content for table in self.snapshot)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Plans queries over a catalog; `spark_is_up` tells whether Spark may be asked about functions that nearly does not know."""
+
+    catalog: Catalog
+    functions: Functions
+    refusal: Refusal
+    spark_is_up: Callable[[], bool]
+
+    @deep_recursion()
+    def prepare(self, text: str, kernel: str | None = None) -> Prepared:
+        """Decide how a query is run; `kernel` forces one, and then what it cannot do is an error."""
+        if kernel is not None and kernel not in KERNELS:
+            raise unknown("kernel", str(kernel), KERNELS)
+        checked = check_query(text)
+        mapped = self.functions.used_by(checked.tree)
+        trees = [checked.tree, *(relation.query for relation in mapped)]
+        for each in trees:
+            self.functions.mark(each)
+        tables = self._tables(trees, {each.name for each in mapped})
+        query, chosen, reason = self._decided(checked, Snapshot(self.catalog, tables), mapped, kernel)
+        return Prepared(checked.text, tables, query, chosen, reason, self.functions.kept_for(checked.tree))
+
+    def is_current(self, prepared: Prepared) -> bool:
+        """Whether every table of a prepared query still is what it was planned for; one that was dropped is an error."""
+        return all(self.catalog.table(table.name) is table for table in prepared.snapshot)
+
+    def _decided(
+        self, checked: Checked, snapshot: Snapshot, mapped: Sequence[Mapped], kernel: str | None
+    ) -> tuple[BoundQuery | None, str, str]:
+        """The query, who runs it, and why."""
+        query, refusal = None, None
+        try:
+            query = self._bound(checked, snapshot, mapped)
+            refusal = None if kernel == "spark" else self.refusal(snapshot, query.plan)
+        except RecursionError:
+            refusal = "the query is too deep for nearly's planner"
+        except Unsupported as reason:
+            self._refuse_unknown_functions(checked.tree)
+            refusal = str(reason)
+        if refusal is not None:
+            if kernel == "native":
+                raise Unsupported(f"the native kernel cannot run this query: {refusal}")
+            return None, "spark", refusal
+        if kernel == "spark":
+            return None if mapped else query, "spark", "asked for"
+        return query, "native", "every function and type is in the verified set"
+
+    def _bound(self, checked: Checked, snapshot: Snapshot, mapped: Sequence[Mapped]) -> BoundQuery:
+        if checked.doubt is not None:
+            raise Unsupported(checked.doubt)
+        query = bind(checked.tree, snapshot.schema, mapped)
+        return BoundQuery(rewrite(query.plan), query.names, query.unnamed)
+
+    def _tables(self, trees: Iterable[exp.Expr], mapped: set[str]) -> tuple[Table, ...]:
+        """The stored tables that queries name, each looked up once; each must exist."""
+        found: dict[str, Table] = {}
+        for tree in trees:
+            common = {cte.alias.lower() for cte in tree.find_all(exp.CTE)} | mapped
+            for node in tree.find_all(exp.Table):
+                if not isinstance(node.this, exp.Identifier):
+                    continue
+                if node.db:
+                    raise UnknownName(f"table {node.sql(dialect='spark')} is not registered; use db.register(name, {node.sql()!r})")
+                name = node.name.lower()
+                if name not in found and (name not in common or name in self.catalog):
+                    found[name] = self.catalog.table(node.name)
+        return tuple(found.values())
+
+    def _refuse_unknown_functions(self, tree: exp.Expr) -> None:
+        """A misspelt function is told at once where Spark, which may know more functions, would have to be started for it."""
+        if self.spark_is_up():
+            return
+        for node in tree.find_all(exp.Anonymous):
+            if marked(node) is None and not functions.is_known(node.name) and isinstance(node.this, str):
+                raise unknown("function", node.name.lower(), functions.known_names())
