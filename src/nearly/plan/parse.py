@@ -46,6 +46,11 @@ class _Text(Spark):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items() if name in _OWN_GRAMMAR
         }
+        UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
+            **Spark.Parser.UNARY_PARSERS,
+            TokenType.PLUS: lambda self: exp.Anonymous(this="positive", expressions=[self._parse_unary()]),
+        }
+        """A plus sign makes a number of a text; sqlglot leaves it out."""
         STRICT_CAST = True
 
 

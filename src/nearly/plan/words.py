@@ -76,7 +76,7 @@ def unread(tokens: Sequence[Token], rendered: Sequence[Token]) -> str | None:
     for word in ("AND", "THEN"):
         if given[word] != kept[word]:
             return f"{word} is missing, or stands where it has no meaning"
-    for word in ("comma", "dot", "ON", "ALL", "plus sign"):
+    for word in ("comma", "dot", "ON", "ALL"):
         if given[word] > kept[word]:
             return f"a {word} stands where it has no meaning"
     return None
@@ -84,24 +84,22 @@ def unread(tokens: Sequence[Token], rendered: Sequence[Token]) -> str | None:
 
 def _counted(tokens: Sequence[Token]) -> Counter[str]:
     kinds = Counter(token.token_type for token in tokens)
-    plain = Counter(
-        token.token_type
+    points = sum(
+        token.token_type == TokenType.DOT and after.token_type == TokenType.NUMBER and not _is_operand(before)
         for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False)
-        if after.token_type == TokenType.NUMBER and not _is_operand(before)
-    )  # the sign and the point of a number, which may be left out
+    )  # of numbers, which may be written with a zero before them
     return Counter({
         "AND": kinds[TokenType.AND] - kinds[TokenType.BETWEEN],  # a window's frame may be written with both or without
         "THEN": kinds[TokenType.THEN],
         "comma": kinds[TokenType.COMMA] + kinds[TokenType.JOIN],  # FROM a, b is a join
-        "dot": kinds[TokenType.DOT] - plain[TokenType.DOT],
+        "dot": kinds[TokenType.DOT] - points,
         "ON": kinds[TokenType.ON],
         "ALL": kinds[TokenType.ALL],
-        "plus sign": kinds[TokenType.PLUS] - plain[TokenType.PLUS],
     })  # fmt: skip
 
 
 def _is_operand(token: Token | None) -> bool:
-    """Whether a sign after this word stands between two operands, and is not the sign of a number."""
+    """Whether a dot after this word belongs to a name, and not to a number."""
     return token is not None and token.token_type in {
         TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, *_STRINGS,
     }  # fmt: skip

@@ -105,6 +105,12 @@ def _negate(name: str, arguments: Arguments) -> Expression:
     return Call(operand.type, name, (operand,))
 
 
+def _as_number(name: str, arguments: Arguments) -> Expression:
+    """`+x` is the number that it is, or that a text says."""
+    (argument,) = arguments
+    return argument if isinstance(argument.type, Interval) else numeric(name, argument)
+
+
 def _negated(operand: Literal) -> Literal | None:
     if isinstance(operand.type, Decimal):
         value = operand.value
@@ -123,4 +129,5 @@ FUNCTIONS = {
     "%": Function(2, 2, _arithmetic(_remainder_type)),
     "pmod": Function(2, 2, _arithmetic(_remainder_type)),
     "neg": Function(1, 1, _negate),
+    "positive": Function(1, 1, _as_number),
 }
