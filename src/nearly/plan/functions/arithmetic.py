@@ -108,7 +108,7 @@ def _negate(name: str, arguments: Arguments) -> Expression:
 def _as_number(name: str, arguments: Arguments) -> Expression:
     """`+x` is the number that it is, or that a text says."""
     (argument,) = arguments
-    return argument if isinstance(argument.type, Interval) else numeric(name, argument)
+    return argument if isinstance(argument.type, IntervalType) else numeric(name, argument)
 
 
 def _negated(operand: Literal) -> Literal | None:

@@ -1,0 +1,186 @@
+"""Tables that change while they are read: every answer is that of one version, and no file goes while somebody reads it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import nearly
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.locks import shared, unshared
+
+ROWS = 40_000
+"""In a file, and in what is appended at a time. The k-th has the value k everywhere, so a sum tells which of them were read."""
+
+TEXTS = (
+    "select count(*) as n, sum(v) as s from {0}",
+    "select sum(a.n) as n, sum(b.s) as s from (select count(*) as n from {0}) a cross join (select sum(v) as s from {0}) b",
+    "select count(*) as n, sum(s) as s from (select k, sum(v) as s from {0} group by k) x",
+)
+
+
+def part(number: int) -> pa.Table:
+    first = number * ROWS
+    return pa.table({"k": np.arange(first, first + ROWS), "v": np.full(ROWS, number)})
+
+
+def is_of_one_version(answer: nearly.Answer) -> bool:
+    """Versions have the first so many parts, whole."""
+    (row,) = answer.table.to_pylist()
+    parts, rest = divmod(row["n"], ROWS)
+    return rest == 0 and row["s"] == ROWS * parts * (parts - 1) // 2
+
+
+def ask_for(db: nearly.Session, seconds: float, tables: tuple[str, ...]) -> tuple[int, list[str]]:
+    """Ask queries anew, again, exactly and step by step; how many, and what was wrong."""
+    kept = [db.sql(text.format(name)) for name in tables for text in TEXTS]
+    asked, wrong, until = 0, list[str](), time.monotonic() + seconds
+    while time.monotonic() < until and not wrong:
+        for query in kept:
+            wrong += [str(query.exact())] if not is_of_one_version(query.exact()) else []
+        for name in tables:
+            for answer in (list(db.sql(TEXTS[asked % 3].format(name)))[-1], list(kept[0])[-1]):
+                wrong += [str(answer)] if not is_of_one_version(answer) else []
+        asked += len(kept) + 2 * len(tables)
+    return asked, wrong
+
+
+READER = """
+import sys
+from pathlib import Path
+import nearly
+from tests.engine.test_readers import ask_for
+
+total = 0
+for _ in range(4):
+    with nearly.connect(path=sys.argv[1], lazy=True, eager=True) as db:
+        asked, wrong = ask_for(db, float(sys.argv[2]) / 4, ("files", "rows"))
+    total += asked
+    if wrong:
+        sys.exit(wrong[0])
+print(total)
+"""
+
+
+class Committer:
+    """Adds parts to a table of the user's files and to one of the library's own, again and again, and prepares layouts."""
+
+    def __init__(self, db: nearly.Session, files: Path) -> None:
+        self.db, self.files = db, files
+        self.committed = 1
+        self.trouble: BaseException | None = None
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._work)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join(120)
+        if self.trouble is not None:
+            raise self.trouble
+
+    def _work(self) -> None:
+        try:
+            while not self._done.is_set() and self.committed < 60:
+                pq.write_table(part(self.committed), self.files / f"{self.committed:03d}.parquet", row_group_size=4_000)
+                self.db.refresh("files")
+                self.db.append("rows", part(self.committed))
+                self.committed += 1
+                if self.committed % 4 == 0:
+                    self.db.prepare("rows")
+        except BaseException as trouble:  # noqa: BLE001  raised by the one who waits
+            self.trouble = trouble
+
+
+@pytest.fixture
+def changing(spark: Any, tmp_path: Path) -> Iterator[tuple[nearly.Session, Path]]:
+    files = tmp_path / "files"
+    files.mkdir()
+    pq.write_table(part(0), files / "000.parquet", row_group_size=4_000)
+    with nearly.connect(spark, path=tmp_path / "catalog", eager=True) as db:
+        db.register("files", files)
+        db.register("rows", spark.createDataFrame(part(0)))
+        yield db, files
+
+
+@pytest.mark.parametrize("seconds", [4, pytest.param(60, marks=pytest.mark.long)])
+def test_law_an_answer_is_of_one_version(changing: tuple[nearly.Session, Path], seconds: int) -> None:
+    db, files = changing
+    with Committer(db, files) as committer:
+        asked, wrong = ask_for(db, seconds, ("files", "rows"))
+    assert wrong == []
+    assert asked > 0
+    assert committer.committed > 1
+    assert db.sql(TEXTS[0].format("rows")).exact().table["n"].to_pylist() == [ROWS * committer.committed]
+
+
+@pytest.mark.long
+def test_law_an_answer_is_of_one_version_in_another_process(changing: tuple[nearly.Session, Path], tmp_path: Path) -> None:
+    """Readers that open the catalog again and again remove what no table refers to, and what nobody reads."""
+    db, files = changing
+    command = [sys.executable, "-c", READER, str(tmp_path / "catalog"), "40"]
+    root = Path(__file__).parents[2]
+    readers = [subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    with Committer(db, files):
+        asked, wrong = ask_for(db, 30, ("files", "rows"))
+        ended = [reader.communicate(timeout=200) for reader in readers]
+    assert wrong == []
+    assert asked > 0
+    assert [reader.returncode for reader in readers] == [0, 0], [errors[-2000:] for _, errors in ended]
+    assert all(int(printed) > 0 for printed, _ in ended)
+
+
+def test_what_is_read_stays(spark: Any, tmp_path: Path) -> None:
+    """A table that is dropped while it is read is gone for others, and its files go when nobody reads them any more."""
+    with nearly.connect(spark, path=tmp_path / "catalog", eager=True) as db:
+        db.register("rows", spark.createDataFrame(part(0)))
+        table = db._engine.catalog.table("rows")
+        directory = Path(table.base.path)
+        with db._engine.reading([table]):
+            db.drop("rows")
+            Catalog(tmp_path / "catalog")
+            assert any(directory.rglob("*.parquet"))
+        Catalog(tmp_path / "catalog")
+        assert not directory.exists()
+
+
+def test_readers_do_not_exclude_each_other(tmp_path: Path) -> None:
+    with shared(tmp_path), shared(tmp_path), unshared(tmp_path) as free:
+        assert not free
+    with unshared(tmp_path) as free:
+        assert free
+    with shared(tmp_path / "gone"), unshared(tmp_path / "gone") as free:
+        assert not free
+
+
+def test_versions_are_in_order(tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    pq.write_table(part(0), files / "0.parquet")
+    with nearly.connect(path=tmp_path / "catalog", lazy=True) as db:
+        versions = []
+        for number in (1, 2):
+            db.register("t", files)
+            versions.append(db._engine.catalog.table("t").version)
+            db.refresh("t")
+            versions.append(db._engine.catalog.table("t").version)
+            pq.write_table(part(number), files / f"{number}.parquet")
+            db.refresh("t")
+            versions.append(db._engine.catalog.table("t").version)
+            plan = db._engine.prepare("select count(*) as n from t").query
+            assert plan is not None
+            versions.append(next(node.version for node in plan.plan.walk() if hasattr(node, "version")))
+    assert versions == [1, 1, 2, 2, 2, 2, 3, 3]
