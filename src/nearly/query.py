@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from nearly.answer import Answer
 from nearly.display.show import show
+from nearly.engine.answerers import Answerer, Offer, Question
 from nearly.engine.engine import Engine, Result
 from nearly.engine.planner import Prepared
 from nearly.errors import EngineError, SchemaError
@@ -14,16 +15,14 @@ from nearly.missing.contingency import DEFAULT_SECONDS, Contingency
 from nearly.plan.goal import Goal
 from nearly.progressive.deadline import Deadline
 from nearly.progressive.run import Request, Run
-from nearly.synopsis.catalogue import Synopses
-from nearly.synopsis.routing import Route, route
 
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """Who can answer: the engine, synopses, and what is known of missing rows."""
+    """Who can answer: the engine, whatever is kept from earlier, and what is known of missing rows."""
 
     engine: Engine
-    synopses: Synopses
+    answerers: tuple[Answerer, ...]
     contingency: Contingency
 
 
@@ -84,7 +83,8 @@ class Query:
 
     def explain(self) -> str:
         """The plan, what runs where, which kernel, which synopsis answers, and why."""
-        return "\n".join([self._engine.explain(self._planned), *self._route(self._planned).reasons])
+        planned = self._planned
+        return "\n".join([self._engine.explain(planned), *(line for offer in self._offers(planned) for line in offer.reasons)])
 
     def __iter__(self) -> Iterator[Answer]:
         yield from self._answers(self._goal)
@@ -138,11 +138,11 @@ class Query:
         self._current.resume()
 
     def _answers(self, goal: Goal) -> Iterator[Answer]:
-        routed = self._route(self._ready).answer
-        if routed is not None:
-            yield routed
-            if routed.exact or self._using is not None or (goal.error is not None and routed.error <= goal.error):
-                return
+        for offer in sorted(self._offers(self._ready), key=lambda each: each.seconds):
+            if offer.give is not None:
+                yield (given := offer.give())
+                if given.exact or self._using is not None or (goal.error is not None and given.error <= goal.error):
+                    return
         run = self._fresh_run()
         run.goal = goal.error
         deadline = Deadline(run, goal.seconds)
@@ -176,10 +176,10 @@ class Query:
             self._run = None
         return self._current
 
-    def _route(self, prepared: Prepared) -> Route:
-        """What the synopses say to this query."""
-        table = prepared.snapshot[0] if len(prepared.snapshot) == 1 else None
-        return route(self._help.synopses, prepared.query, table, self._request.confidence, self._using)
+    def _offers(self, prepared: Prepared) -> list[Offer]:
+        """What those who keep something from earlier say to this query."""
+        question = Question(prepared, self._request.confidence, self._using)
+        return [answerer.offer(question) for answerer in self._help.answerers]
 
     @property
     def _ready(self) -> Prepared:

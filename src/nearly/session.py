@@ -26,6 +26,7 @@ from nearly.progressive.frame import Frame, Workspace
 from nearly.progressive.run import Request, resumed, unfinished
 from nearly.query import Help, Query
 from nearly.synopsis.catalogue import Synopses, options_from
+from nearly.synopsis.routing import SynopsisAnswerer
 from nearly.synopsis.synopsis import Synopsis
 
 DEFAULT_PATH = ".nearly"
@@ -262,7 +263,7 @@ class Session:
 
     @property
     def _help(self) -> Help:
-        return Help(self._open, self._synopses, self._contingency)
+        return Help(self._open, (SynopsisAnswerer(self._synopses),), self._contingency)
 
     @property
     def _open_synopses(self) -> Synopses:

@@ -13,9 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from nearly.engine.jobs.explain_stages import explain_stages
-from nearly.engine.jobs.native_kernel import NativeFailure, NativeKernel
+from nearly.engine.jobs.native_kernel import NativeKernel
 from nearly.engine.life import Life
 from nearly.engine.native.engine import Native
+from nearly.engine.native.failures import NativeFailure
 from nearly.engine.native.first_units import Samples
 from nearly.engine.native.python_functions import Functions
 from nearly.engine.native.reading import NativeReader
@@ -167,7 +168,7 @@ class Engine:
             return self.native.run(plan)
         except NativeFailure as failure:
             self.life.refuse_over()
-            if "IOException" in str(failure):
+            if failure.is_unreadable:
                 raise EngineError(f"a table's file cannot be read: {failure}") from failure
             logger.info("the native kernel stopped (%s); Spark runs the query", failure)
             return None

@@ -116,7 +116,7 @@ class VariationRanges:
     def foresee(self, tables: dict[str, pa.Table], reading: Reading) -> None:
         """Ranges from the first batch's values, before the rows of that batch that wait for them are decided."""
         if self.version == 0:
-            with closing(UnitState(self.cut.stages, self.state.settings)) as state:
+            with closing(UnitState(self.cut.stages, self.state.settings, self.state.spare)) as state:
                 early = VariationRanges(self.cut, state, self.slack)
                 state.add(tables)
                 early.valid(reading)

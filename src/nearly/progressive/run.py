@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from nearly.answer import Answer
 from nearly.engine.engine import Engine
-from nearly.engine.jobs.native_kernel import NativeFailure
 from nearly.engine.native.durations import PIECES, cells
+from nearly.engine.native.failures import NativeFailure
 from nearly.engine.planner import Prepared
 from nearly.engine.results import finished
 from nearly.engine.stream.job import StreamJob
@@ -185,7 +185,7 @@ class Run:
         question = self.prepared.question
         job = self._adopted(StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question))
         known = [log.end(site) for site in range(len(job.fragments))]
-        self._state = state = UnitState(cut.stages, self.engine.native.settings)
+        self._state = state = UnitState(cut.stages, self.engine.native.settings, self.engine.native.spare)
         certain = CertainBounds(cut, units, state)
         evaluation = Evaluation(query, cut, state, self.request.confidence, certain, self.goal, self._counter(cut, query))
         progress = Progress(units, VariationRanges(cut, state, self.request.slack))

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from nearly.answer import Answer
+from nearly.engine.answerers import Offer, Question
 from nearly.engine.storage.layouts import Table
 from nearly.errors import NearlyError, UnknownName, Unsupported
 from nearly.plan import types
@@ -37,34 +38,37 @@ DIGITS_OF_A_DOUBLE = 15
 MOST_DIGITS = 60
 
 
+INSTANT_SECONDS = 0.001
+"""About what a synopsis takes."""
+
+
 @dataclass(frozen=True, slots=True)
-class Route:
-    """The answer of a synopsis, if there is one, and for each synopsis of the table why it was taken or not."""
+class SynopsisAnswerer:
+    """Answers from the synopses of a session."""
 
-    answer: Answer | None
-    reasons: tuple[str, ...]
+    synopses: Synopses
 
-
-def route(synopses: Synopses, query: BoundQuery | None, table: Table | None, confidence: float, using: str | None = None) -> Route:
-    """Ask the synopses of a table for an answer; with `using` only that one, and then what it cannot do is an error."""
-    names = [using] if using is not None else synopses.names
-    if query is None or table is None:
-        return _none(using, "the query is not over one table, or is left to Spark as it is")
-    reasons: list[str] = []
-    best: Answer | None = None
-    for name in names:
-        try:
-            answer = _asked(synopses.get(name), query, table, confidence, forced=using is not None)
-        except NearlyError as trouble:
-            if using is not None:
-                missing = isinstance(trouble, UnknownName) and name.lower() not in synopses.names
-                raise trouble if missing else _refusal(name, trouble) from trouble
-            reasons.append(f"synopsis {name}: no, {trouble}")
-            continue
-        if answer is not None:
-            reasons.append(f"synopsis {name}: yes, relative error {answer.error:.2g} at {confidence:.0%} confidence")
-            best = answer if best is None or answer.error < best.error else best
-    return Route(best, tuple(reasons))
+    def offer(self, question: Question) -> Offer:
+        """The best answer that a synopsis of the query's table has."""
+        prepared, using = question.prepared, question.using
+        if prepared.query is None or len(prepared.snapshot) != 1:
+            return _none(using, "the query is not over one table, or is left to Spark as it is")
+        query, table = prepared.query, prepared.snapshot[0]
+        reasons: list[str] = []
+        best: Answer | None = None
+        for name in [using] if using is not None else self.synopses.names:
+            try:
+                answer = _asked(self.synopses.get(name), query, table, question.confidence, using is not None)
+            except NearlyError as trouble:
+                if using is not None:
+                    missing = isinstance(trouble, UnknownName) and name.lower() not in self.synopses.names
+                    raise trouble if missing else _refusal(name, trouble) from trouble
+                reasons.append(f"synopsis {name}: no, {trouble}")
+                continue
+            if answer is not None:
+                reasons.append(f"synopsis {name}: yes, relative error {answer.error:.2g} at {question.confidence:.0%} confidence")
+                best = answer if best is None or answer.error < best.error else best
+        return Offer(tuple(reasons)) if best is None else Offer(tuple(reasons), lambda: best, best.error, INSTANT_SECONDS)
 
 
 def _asked(synopsis: Synopsis, query: BoundQuery, table: Table, confidence: float, forced: bool) -> Answer | None:
@@ -86,10 +90,10 @@ def _refusal(name: str, trouble: object) -> Unsupported:
     return Unsupported(f"synopsis {name!r} cannot answer this query: {trouble}")
 
 
-def _none(using: str | None, reason: str) -> Route:
+def _none(using: str | None, reason: str) -> Offer:
     if using is not None:
         raise _refusal(using, reason)
-    return Route(None, (f"synopses: no, {reason}",))
+    return Offer((f"synopses: no, {reason}",))
 
 
 def refuse_stale(synopsis: Synopsis, table: Table) -> None:

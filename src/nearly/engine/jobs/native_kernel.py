@@ -21,15 +21,17 @@ from sqlglot import exp
 
 from nearly.engine.jobs.stage_task import StageTask
 from nearly.engine.jobs.stages import Stage, Tail, cut
+from nearly.engine.jobs.turns import Turns
 from nearly.engine.native.durations import Durations
 from nearly.engine.native.engine import Fragment, Native, Settings
+from nearly.engine.native.failures import explained, unpacked
 from nearly.engine.native.first_units import Samples
-from nearly.engine.native.function_adapters import function_failure
 from nearly.engine.native.group_counts import GroupCounts
 from nearly.engine.native.payload import ERROR, PAYLOAD_SCHEMA, SLOT, StageOutput, decode
 from nearly.engine.native.python_functions import Functions
 from nearly.engine.native.reading import NativeReader
 from nearly.engine.native.shares import Shares
+from nearly.engine.native.spare_engines import SpareEngines
 from nearly.engine.native.splice import spliced_tables
 from nearly.engine.spark.cluster import Cluster
 from nearly.engine.storage.catalog import Catalog
@@ -52,15 +54,6 @@ Whole = tuple[str, tuple[tuple[str, str], ...]]
 """A query's SQL, and names and SQL of the small tables it reads."""
 
 
-class NativeFailure(Exception):
-    """The native engine stopped with an error; whether it is the query's fault is for Spark to say."""
-
-
-def failure(text: str) -> Exception:
-    """What to raise for an error of the native engine: one of a user's function is final, any other is a question to Spark."""
-    return function_failure(text) or NativeFailure(text)
-
-
 @dataclass(frozen=True, slots=True)
 class NativeKernel:
     """Runs plans by DuckDB in Spark tasks."""
@@ -72,6 +65,8 @@ class NativeKernel:
     samples: Samples = field(default_factory=lambda: Samples(Native()))
     functions: Functions = field(default_factory=Functions)
     durations: Durations = field(default_factory=Durations)
+    turns: Turns = field(default_factory=Turns)
+    spare: SpareEngines = field(default_factory=SpareEngines)
     _rendered: dict[tuple[Plan, tuple[str, ...]], Whole] = field(default_factory=dict)
 
     @property
@@ -123,7 +118,7 @@ class NativeKernel:
         try:
             return self.local.run(sql, (), given)
         except duckdb.Error as trouble:
-            raise failure(f"{type(trouble).__name__}: {trouble}") from trouble
+            raise explained(trouble) from trouble
 
     def _collect(self, stages: tuple[Stage, ...]) -> dict[str, pa.Table]:
         """Run the stages in one Spark job and take what the last of them send."""
@@ -147,7 +142,7 @@ class NativeKernel:
         try:
             return self.local.run_fragment(self._fragment(stage, 1), 0, {})
         except duckdb.Error as trouble:
-            raise failure(f"{type(trouble).__name__}: {trouble}") from trouble
+            raise explained(trouble) from trouble
 
     def _frame(self, stage: Stage, consumers: int) -> Any:
         """The Spark DataFrame whose rows are the stage's payloads."""
@@ -218,7 +213,7 @@ def received(rows: pa.Table) -> dict[str, pa.Table]:
     sources, payloads = rows["source"].to_pylist(), rows["payload"]
     for source, payload in zip(sources, payloads, strict=True):
         if source == ERROR:
-            raise failure(payload.as_py().decode())
+            raise unpacked(payload.as_py())
     names = dict.fromkeys(sources)
     tables: dict[str, pa.Table] = {}
     for name in names:

@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from nearly.engine.native.engine import Fragment, native
+from nearly.engine.native.failures import packed
 from nearly.engine.native.payload import ERROR, decode, payload_row, send
 
 
@@ -49,6 +50,6 @@ class StageTask:
             inputs = {name: pa.concat_tables(tables) for name, tables in received.items()}
             table = engine.run_fragment(fragment, slot, inputs)
         except duckdb.Error as trouble:
-            yield payload_row(ERROR, slot, f"{type(trouble).__name__}: {trouble}".encode())
+            yield payload_row(ERROR, slot, packed(trouble))
             return
         yield from send(table, fragment.output)

@@ -14,8 +14,6 @@ SAMPLE_ROWS = 50_000
 SAMPLE_SHARE = 0.01
 """A column with more distinct values than this share of the sampled rows may well have many more in the table."""
 
-_found: dict[tuple[str, str], float | None] = {}
-
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
@@ -37,12 +35,6 @@ class GroupCounts:
         return product
 
     def _distinct(self, table: Table, column: str) -> float | None:
-        known = (table.content, column)
-        if known not in _found:
-            _found[known] = self._in_sample(table, column)
-        return _found[known]
-
-    def _in_sample(self, table: Table, column: str) -> float | None:
         rows, distinct = self.reader.distinct(table, column, SAMPLE_ROWS)
         return float(distinct) if distinct <= max(10, SAMPLE_SHARE * rows) else None
 

@@ -24,6 +24,7 @@ class NativeReader:
         self._connection = duckdb.connect()
         self._lock = threading.Lock()
         self._found: dict[tuple[str, str], dict[str, str]] = {}
+        self._counted: dict[tuple[str, str, int], tuple[int, int]] = {}
 
     def query(
         self, table: Table, layout: Layout, columns: Sequence[str], paths: Sequence[str], row_numbers: bool = False
@@ -36,11 +37,14 @@ class NativeReader:
 
     def distinct(self, table: Table, column: str, rows: int) -> tuple[int, int]:
         """How many of the table's first rows were looked at, and how many different values of a column they have."""
-        layout = table.base
-        query = self.query(table, layout, [column], layout.manifest.paths[:1]).limit(rows).sql(dialect="duckdb")
-        with self._lock:
-            counts = self._connection.execute(f"SELECT count(*), count(DISTINCT columns(*)) FROM ({query})").fetchone()
-        return counts if counts is not None else (0, 0)
+        known = (table.content, column, rows)
+        if known not in self._counted:
+            paths = table.base.manifest.paths[:1]
+            query = self.query(table, table.base, [column], paths).limit(rows).sql(dialect="duckdb")
+            with self._lock:
+                counts = self._connection.execute(f"SELECT count(*), count(DISTINCT columns(*)) FROM ({query})").fetchone()
+            self._counted[known] = counts if counts is not None else (0, 0)
+        return self._counted[known]
 
     def _hive(self, table: Table, layout: Layout) -> dict[str, DataType]:
         """The table's partition columns, when the layout keeps them in directories."""

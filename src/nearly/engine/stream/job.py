@@ -17,9 +17,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from sqlglot import exp
 
-from nearly.engine.jobs.native_kernel import NativeKernel, failure
+from nearly.engine.jobs.native_kernel import NativeKernel
+from nearly.engine.native.failures import explained
 from nearly.engine.native.first_units import FirstPiece
-from nearly.engine.native.payload import ERROR, PAYLOAD_SCHEMA
+from nearly.engine.native.payload import PAYLOAD_SCHEMA
 from nearly.engine.spark.cluster import Sites
 from nearly.engine.stream.result_log import ResultLog, UnitBatch
 from nearly.engine.stream.task import Exact, Foresight, Pace, StreamFragment, StreamTask, failures, read_ahead, read_units
@@ -34,16 +35,11 @@ from nearly.rewrite.stream.cut import Cut
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.004
-TURN_SECONDS = 3.0
 FIRST_SECONDS = 0.5
 """A first answer that the driver makes by itself has the machine for itself, for at most so long; then Spark's job is started."""
 
 DRIVER_STATICS = 0.05
 """The driver reads a first batch when what it must load for that is at most this share of the streamed rows."""
-
-_running: set[StreamJob] = set()
-_running_lock = threading.Lock()
-"""The jobs of this process that are under way."""
 
 
 class StreamJob:
@@ -91,8 +87,7 @@ class StreamJob:
                 threads.append(threading.Thread(target=self._read_ahead, args=(foresee,), name=f"{self._tag}-ahead", daemon=True))
             else:
                 self.go_on()
-            with _running_lock:
-                _running.add(self)
+            self.kernel.turns.begin(self)
             for thread in threads:
                 thread.start()
             self._threads = threads
@@ -148,16 +143,15 @@ class StreamJob:
         for thread in self._threads:
             thread.join()
         self._threads = []
-        with _running_lock:
-            _running.discard(self)
+        self.kernel.turns.end(self)
         if self.sites.executors == 1 and self._positions[0] and not self._kept:
             self._kept = True  # a job may end several times: when it is paused, and when the run is over
-            self.kernel.samples.keep(self._first, self.fragments[0].statics, lambda: bool(_running))
+            self.kernel.samples.keep(self._first, self.fragments[0].statics, lambda: self.kernel.turns.any)
 
     def _take_turns(self) -> None:
         """With more queries than task slots, a job that had its turn goes to the end of Spark's queue."""
         slots = self.sites.executors * self.sites.cores
-        if len(_running) > slots and time.monotonic() - self._started > TURN_SECONDS:
+        if self.kernel.turns.is_over(time.monotonic() - self._started, slots):
             with suppress(EngineError):  # then it goes on
                 self.log.ask_to_yield()
 
@@ -208,8 +202,8 @@ class StreamJob:
         spark.addTag(self._tag)
         try:
             frame = spark.range(0, width, 1, width).mapInArrow(StreamTask(self.fragments), PAYLOAD_SCHEMA)
-            for kind, text in failures(frame.toArrow()):
-                raise failure(text) if kind == ERROR else EngineError(text)
+            for trouble in failures(frame.toArrow()):
+                raise trouble
         finally:
             with suppress(PySparkException, Py4JError, OSError):  # Spark may be gone
                 spark.removeTag(self._tag)
@@ -232,7 +226,7 @@ class StreamJob:
 def _explained(trouble: Exception) -> Exception:
     """What to raise for an error of a thread that reads."""
     if isinstance(trouble, duckdb.Error):
-        return failure(f"{type(trouble).__name__}: {trouble}")
+        return explained(trouble)
     return EngineError(f"the Spark job failed: {trouble}") if isinstance(trouble, PySparkException | Py4JError) else trouble
 
 

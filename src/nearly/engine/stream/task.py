@@ -19,6 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from nearly.engine.native.engine import Native, Settings, native
+from nearly.engine.native.failures import packed, unpacked
 from nearly.engine.native.payload import ERROR, payload_row
 from nearly.engine.native.running import Running
 from nearly.engine.native.splice import spliced_tables
@@ -38,8 +39,6 @@ ANSWER = "answer"
 
 STOPPED = "stopped"
 DONE = "done"
-FAULT = "fault"
-"""The source of a row whose payload says why the task cannot go on, which no other engine could either."""
 
 Views = tuple[tuple[str, str], ...]
 """Names and the queries they stand for."""
@@ -165,10 +164,8 @@ class StreamTask:
     def _run(self, site: int) -> pa.RecordBatch:
         try:
             ended = read_units(self.fragments[site], site, native())
-        except duckdb.Error as trouble:
-            return payload_row(ERROR, site, f"{type(trouble).__name__}: {trouble}".encode())
-        except EngineError as trouble:
-            return payload_row(FAULT, site, str(trouble).encode())
+        except (duckdb.Error, EngineError) as trouble:
+            return payload_row(ERROR, site, packed(trouble))
         return payload_row(DONE if ended else STOPPED, site, b"")
 
 
@@ -317,7 +314,7 @@ class _Stopping:
                 self.running.interrupt()
 
 
-def failures(rows: Any) -> list[tuple[str, str]]:
-    """The errors that a job's tasks gave back: of which kind, and what they say."""
+def failures(rows: Any) -> list[Exception]:
+    """The errors that a job's tasks gave back."""
     sources, payloads = rows["source"].to_pylist(), rows["payload"].to_pylist()
-    return [(source, payload.decode()) for source, payload in zip(sources, payloads, strict=True) if source in (ERROR, FAULT)]
+    return [unpacked(payload) for source, payload in zip(sources, payloads, strict=True) if source == ERROR]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from nearly.engine.jobs.native_kernel import NativeFailure, failure
 from nearly.engine.native.engine import Native, Settings
+from nearly.engine.native.failures import NativeFailure, explained
+from nearly.engine.native.spare_engines import SpareEngines
 from nearly.plan.nodes import GroupBy, Input, Plan, Scan
 from nearly.plan.render import NATIVE, render
 from nearly.rewrite.sites.split_aggregate import merged_parts
@@ -22,17 +22,13 @@ COMPACT_ABOVE = 100_000
 """Partial rows up to this many are left as they came."""
 
 
-MOST_IDLE = 2
-_idle: list[Native] = []
-"""Engines that no query uses."""
-
-
 @dataclass(slots=True)
 class UnitState:
     """Tables named after the stages. Law: merging the parts of a stage never changes what the tail gives."""
 
     stages: tuple[Gathered, ...]
     settings: Settings
+    spare: SpareEngines = field(default_factory=SpareEngines)
     bytes: int = 0
     _native: Native | None = None
     _rows: dict[str, int] = field(default_factory=dict)
@@ -43,9 +39,7 @@ class UnitState:
     def engine(self) -> Native:
         """An engine of its own; opening one takes a while, so it is done when it is first needed, and one of before is taken."""
         if self._native is None:
-            with suppress(IndexError):
-                self._native = _idle.pop()
-            self._native = self._native or Native()
+            self._native = self.spare.take()
             self._native.configure(self.settings)
         return self._native
 
@@ -53,10 +47,8 @@ class UnitState:
         """Know nothing any more, and leave the engine to another query."""
         with self._lock:
             engine, self._native = self._native, None
-            if engine is not None and len(_idle) < MOST_IDLE:
-                with suppress(duckdb.Error):  # an engine that failed for good is left alone
-                    engine.forget()
-                    _idle.append(engine)
+            if engine is not None:
+                self.spare.give_back(engine)
 
     @property
     def rows(self) -> int:
@@ -108,7 +100,7 @@ class UnitState:
             with self._lock:
                 return self.engine.run(render(plan, NATIVE, source), (), inputs or {})
         except duckdb.Error as trouble:
-            raise failure(f"{type(trouble).__name__}: {trouble}") from trouble
+            raise explained(trouble) from trouble
 
     def _compact_stage(self, stage: Gathered) -> None:
         """Merge parts with equal keys when they have doubled since the last time."""

@@ -1,0 +1,47 @@
+"""Errors of the native engine on their way to the driver: as data, so that Spark does not retry a task for them."""
+
+from __future__ import annotations
+
+import json
+
+import duckdb
+
+from nearly.engine.native.function_adapters import function_failure
+from nearly.errors import EngineError
+
+UNREADABLE = frozenset({"IOException"})
+
+
+class NativeFailure(Exception):
+    """The native engine stopped with an error; whether it is the query's fault is for Spark to say.
+
+    `kind` is DuckDB's class of the error.
+    """
+
+    def __init__(self, text: str, kind: str = "") -> None:
+        super().__init__(f"{kind}: {text}" if kind else text)
+        self.kind = kind
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether a file could not be read, which Spark would not change."""
+        return self.kind in UNREADABLE
+
+
+def explained(trouble: duckdb.Error) -> Exception:
+    """What to raise for an error of the native engine: one of a user's function is final, any other is a question to Spark."""
+    return _raised(type(trouble).__name__, str(trouble))
+
+
+def packed(trouble: duckdb.Error | EngineError) -> bytes:
+    """An error as it travels. Law: `unpacked(packed(e))` is what the driver would have raised for it itself."""
+    return json.dumps([type(trouble).__name__, str(trouble)]).encode()
+
+
+def unpacked(payload: bytes) -> Exception:
+    kind, text = json.loads(payload)
+    return EngineError(text) if kind == EngineError.__name__ else _raised(kind, text)
+
+
+def _raised(kind: str, text: str) -> Exception:
+    return function_failure(text) or NativeFailure(text, kind)

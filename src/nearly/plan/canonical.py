@@ -1,0 +1,83 @@
+"""Plans in one form: what they compute, without the names that binding made up and the order in which a text put things.
+
+Two texts that ask for the same have the same canonical plan, and so have equal parts of two plans; `fingerprint` tells it shortly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from functools import reduce
+from typing import Any
+
+from nearly.plan.expressions import Call, Column, Expression, map_value, transform
+from nearly.plan.nodes import Field, Output, Plan
+
+COMMUTATIVE = frozenset({"=", "<>", "<=>", "+", "*"})
+MIRRORED = {">": "<", ">=": "<="}
+
+
+def canonical(plan: Plan) -> Plan:
+    """The plan with names that tell only places. Law: it gives the same rows, and `canonical(canonical(p)) == canonical(p)`."""
+    return _Renaming().plan(plan)
+
+
+def fingerprint(plan: Plan) -> str:
+    """A short name of what a plan computes, over the versions of the tables that it names."""
+    return hashlib.sha256(repr(canonical(plan)).encode()).hexdigest()[:16]
+
+
+class _Renaming:
+    """Names are numbered where they first occur, children before parents."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def plan(self, node: Plan) -> Plan:
+        below = {id(child): self.plan(child) for child in node.children}
+        for column in node.columns:
+            self._named(column.name)
+        return replace(node, **{field.name: self._value(getattr(node, field.name), below) for field in fields(node)})
+
+    def _named(self, name: str) -> str:
+        return self._names.setdefault(name, f"#{len(self._names)}")
+
+    def _value(self, value: Any, below: dict[int, Plan]) -> Any:
+        match value:
+            case Plan():
+                return below[id(value)]
+            case Output():
+                return Output(self._named(value.name), self._expression(value.expression))
+            case Field():
+                return replace(value, name=self._named(value.name))
+            case tuple():
+                return tuple(self._value(each, below) for each in value)
+            case Expression():
+                return self._expression(value)
+        return map_value(value, self._expression)
+
+    def _expression(self, expression: Expression) -> Expression:
+        return transform(expression, self._ordered)
+
+    def _ordered(self, each: Expression) -> Expression:
+        match each:
+            case Column():
+                return replace(each, name=self._named(each.name))
+            case Call(function=function, arguments=(left, right)) if function in MIRRORED:
+                return replace(each, function=MIRRORED[function], arguments=(right, left))
+            case Call(function="and" | "or"):
+                parts = sorted(_flat(each, each.function), key=repr)
+                return reduce(lambda left, right: replace(each, arguments=(left, right)), parts)
+            case Call(function=function) if function in COMMUTATIVE:
+                return replace(each, arguments=tuple(sorted(each.arguments, key=repr)))
+        return each
+
+
+def _flat(expression: Expression, function: str) -> Iterator[Expression]:
+    """What a chain of the same connective connects."""
+    if isinstance(expression, Call) and expression.function == function:
+        for argument in expression.arguments:
+            yield from _flat(argument, function)
+    else:
+        yield expression
