@@ -10,7 +10,7 @@ from math import isfinite
 import pytest
 
 import nearly
-import nearly.progressive.run as progressive_run
+import nearly.progressive.course as progressive_course
 import nearly.rewrite.stream.cut_query as stream_rewrite
 from benchmarks.agreement import difference
 from nearly.engine.stream.task import Pace
@@ -295,7 +295,7 @@ def test_an_exact_answer_that_is_near_follows_the_first_one(db: nearly.Session) 
 
 def test_a_query_with_too_much_to_merge_ends_with_an_exact_run(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "select rare, name, count(*) as n from events group by rare, name order by n desc, rare, name limit 7"
-    monkeypatch.setattr(progressive_run, "STATE_ROWS", 20_000)
+    monkeypatch.setattr(progressive_course, "STATE_ROWS", 20_000)
     answers = list(run(db, text, sizes=(2, 2, 2)).answers())
     assert [answer.exact for answer in answers][-2:] == [False, True]
     assert answers[-1].table == db.sql(text).exact().table

@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -19,21 +18,20 @@ from nearly.engine.engine import Engine
 from nearly.engine.native.durations import PIECES, cells
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.planner import Prepared
-from nearly.engine.results import finished
 from nearly.engine.stream.job import StreamJob
 from nearly.engine.stream.query_logs import QueryLogs
 from nearly.engine.stream.result_log import ResultLog, UnitBatch
-from nearly.engine.stream.task import ANSWER, Pace
+from nearly.engine.stream.task import Pace
 from nearly.engine.stream.unit_state import UnitState
 from nearly.engine.stream.units import Units, units_of
 from nearly.errors import EngineError, UnknownName, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import BoundQuery, GroupBy, Scan
 from nearly.progressive.certain import CertainBounds
+from nearly.progressive.course import Course
 from nearly.progressive.evaluation import Evaluation
 from nearly.progressive.progress import Progress
 from nearly.progressive.ranges import SLACK, VariationRanges
-from nearly.progressive.reading import Reading
 from nearly.rewrite.logical.order_joins import order_joins
 from nearly.rewrite.stream.census import KEYS, census
 from nearly.rewrite.stream.cut import Cut
@@ -41,10 +39,6 @@ from nearly.rewrite.stream.cut_query import stream
 from nearly.rewrite.weigh.weigh import weigh
 
 logger = logging.getLogger(__name__)
-
-STATE_ROWS = 5_000_000
-"""Rows and partial results that the driver keeps; a query with more of them ends with an exact run, whose merge is distributed."""
-
 
 CENSUS_SHARE = 0.5
 """Keys are counted when that reads at most this share of the values that the query reads."""
@@ -179,61 +173,37 @@ class Run:
         return native.durations.is_worth(expected, len(cut.stages), first)
 
     def _progressive(self, cut: Cut, units: Units, query: BoundQuery) -> Iterator[Answer]:
-        started = time.perf_counter()
+        course = self._course(cut, units, query)
+        self._go.wait()
+        course.job.start(course.foresee if course.progress.ranges.stages else None)
+        course.state.open()
+        course.evaluation.certain.prepare()
+        for self.last in course.answers():
+            if self.last.exact and "reading_seconds" in self.last.stats:
+                self.engine.native.durations.record(self.prepared.question, self.last.stats["reading_seconds"])
+            if self.last.exact or self.request.pace.sizes or _says_something(self.last):
+                yield self.last
+
+    def _course(self, cut: Cut, units: Units, query: BoundQuery) -> Course:
+        """All that a run goes by, made or taken from the log of a killed one."""
+        native, request, started = self.engine.native, self.request, time.perf_counter()
         log = self._opened()
         self._describe(log, units)
-        question = self.prepared.question
-        job = self._adopted(StreamJob(self.engine.native, cut, units, log, self.request.pace, query.plan, question))
-        known = [log.end(site) for site in range(len(job.fragments))]
-        self._state = state = UnitState(cut.stages, self.engine.native.settings, self.engine.native.spare)
-        certain = CertainBounds(cut, units, state)
-        evaluation = Evaluation(query, cut, state, self.request.confidence, certain, self.goal, self._counter(cut, query))
-        progress = Progress(units, VariationRanges(cut, state, self.request.slack))
+        job = self._adopted(StreamJob(native, cut, units, log, request.pace, query.plan, self.prepared.question))
+        self._state = state = UnitState(cut.stages, native.settings, native.spare)
+        progress = Progress(units, VariationRanges(cut, state, request.slack), looks=log.looks)
         version, tables = log.read_ranges()
         if version and progress.ranges.stages:
             progress.ranges.restore(version, tables)
-        self._publish(log, progress)
-
-        def foresee(tables: dict[str, pa.Table], end: int) -> None:
-            progress.ranges.foresee(tables, Reading.of(units, range(end)))
-            self._publish(log, progress)
-
-        self._go.wait()
-        job.start(foresee if progress.ranges.stages else None)
-        state.open()
-        evaluation.certain.prepare()
-        while True:
-            for batch in self._batches(job):
-                arrived = time.perf_counter()
-                progress.add(batch, job.positions(batch))
-                if batch.exact:
-                    yield self._last(batch.tables[ANSWER], query, progress.facts(state), started)
-                    return
-                state.add(batch.tables)
-                _refuse_too_many(state)
-                if job.complete or not progress.new(len(job.fragments)) or batch.end < known[batch.site]:
-                    continue
-                if not self.request.pace.is_due(arrived - progress.answered, progress.evaluation):
-                    continue
-                reading = Reading.of(units, progress.positions)
-                progress.checked = len(progress.positions)
-                if not self._decisions_hold(job, state, progress, reading):
-                    break
-                progress.looks += 1
-                facts = progress.facts(state) | {"seconds": time.perf_counter() - started}
-                self.last = evaluation.answer(reading, progress.looks, facts)
-                progress.answered = time.perf_counter()
-                progress.evaluation = self.last.stats["answer_seconds"] = progress.answered - arrived
-                job.go_on()
-                yield from (self.last,) if self.request.pace.sizes else _shown(self.last)
-            if self._ended.is_set():
-                return
-            if job.complete and self._exact_values_hold(job, state, progress):
-                break
-        if not cut.mergeable:
-            yield self._exact()
-            return
-        yield self._last(evaluation.exact_table(), query, progress.facts(state), started)
+        certain = CertainBounds(cut, units, state)
+        evaluation = Evaluation(query, cut, state, request.confidence, certain, self.goal, self._counter(cut, query))
+        known = [log.end(site) for site in range(len(job.fragments))]
+        course = Course(
+            query, job, state, progress, evaluation, request.pace, lambda: self._batches(job), self._ended.is_set, self._exact,
+            started, known, request.confidence,
+        )  # fmt: skip
+        course.publish()
+        return course
 
     def _counter(self, cut: Cut, query: BoundQuery) -> Callable[[GroupBy], int | None]:
         """Counts keys exactly where that reads far less than the query; else it is better to read on."""
@@ -246,49 +216,6 @@ class Run:
             return int(native.run(plan)[KEYS][0].as_py())
 
         return count
-
-    def _last(self, table: pa.Table, query: BoundQuery, facts: dict[str, Any], started: float) -> Answer:
-        """The exact answer from its rows, and a note of how long reading took."""
-        self.engine.native.durations.record(self.prepared.question, facts["reading_seconds"])
-        facts |= {"seconds": time.perf_counter() - started}
-        self.last = Answer.exactly(finished(table, query), "native", self.request.confidence, facts)
-        return self.last
-
-    def _publish(self, log: ResultLog, progress: Progress) -> None:
-        if progress.ranges.stages:
-            log.write_ranges(progress.ranges.version, progress.ranges.tables())
-
-    def _decisions_hold(self, job: StreamJob, state: UnitState, progress: Progress, reading: Reading) -> bool:
-        """Check the variation ranges, and renew them; when one broke, go back to before it was used."""
-        ranges = progress.ranges
-        if not ranges.stages or ranges.hopeless:
-            return True
-        before = ranges.version
-        valid = ranges.valid(reading)
-        if valid < before:
-            self._recover(job, state, progress, valid)
-            return False
-        self._publish(job.log, progress)
-        progress.recomputed += ranges.undecided()
-        ranges.fold()
-        return True
-
-    def _exact_values_hold(self, job: StreamJob, state: UnitState, progress: Progress) -> bool:
-        """Decisions were right if the exact values lie in the ranges; if not, everything is read again without ranges."""
-        ranges = progress.ranges
-        if not ranges.stages or ranges.hopeless or ranges.holds_exactly():
-            return True
-        ranges.give_up()
-        self._recover(job, state, progress, 0)
-        return False
-
-    def _recover(self, job: StreamJob, state: UnitState, progress: Progress, valid: int) -> None:
-        progress.recoveries += 1
-        progress.reread += job.rewind(valid)
-        progress.begin_again()
-        state.clear()
-        self._publish(job.log, progress)
-        job.start()
 
     def _batches(self, job: StreamJob) -> Iterator[UnitBatch]:
         """The job's batches; while the run is paused there are none."""
@@ -335,22 +262,17 @@ class Run:
         return self.last
 
 
-def _shown(answer: Answer) -> tuple[Answer, ...]:
-    """An early answer if it is worth showing: it has rows, and something in them that evolves is more than nothing yet."""
+def _says_something(answer: Answer) -> bool:
+    """Whether an early answer is worth showing: it has rows, and something in them that evolves is more than nothing yet."""
     evolving = answer.stats["evolving"]
     told = not evolving or any(_is_told(*(side.column(at) for side in (answer.table, answer.low, answer.high))) for at in evolving)
-    return (answer,) if told and answer.table.num_rows else ()
+    return told and answer.table.num_rows > 0
 
 
 def _is_told(values: pa.ChunkedArray, low: pa.ChunkedArray, high: pa.ChunkedArray) -> bool:
     """Whether a column has a value that is neither null nor zero, or that is certain."""
     cells = zip(values.to_pylist(), low.to_pylist(), high.to_pylist(), strict=True)
     return any(value is not None and (value != 0 or least == most == value) for value, least, most in cells)
-
-
-def _refuse_too_many(state: UnitState) -> None:
-    if state.rows > STATE_ROWS:
-        raise Unsupported(f"the units read so far left {state.rows:,} rows to merge, too many for the driver")
 
 
 def query_directory(engine: Engine, id_: str) -> Path:

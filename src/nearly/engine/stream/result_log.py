@@ -5,6 +5,7 @@
     <catalog>/queries/<id>/<site>-<start>.part  what the units of a site from position `start` on gave, up to the `end` in its head
     <catalog>/queries/<id>/<site>-<start>.claim who reads the units from position `start` on: the driver, or the task
     <catalog>/queries/<id>/ranges               variation ranges that the tasks decide by
+    <catalog>/queries/<id>/looks                how many answers were made so far
     <catalog>/queries/<id>/ready                the task has started: the driver is to read nothing more itself
     <catalog>/queries/<id>/stop                 the task is to end at once
     <catalog>/queries/<id>/yield                the task is to end after its batch, so that others get their turn
@@ -32,6 +33,7 @@ from nearly.engine.storage.locks import exclusive, is_free
 from nearly.errors import EngineError
 
 RANGES = "ranges"
+LOOKS = "looks"
 READY = "ready"
 STOP = "stop"
 YIELD = "yield"
@@ -130,6 +132,17 @@ class ResultLog:
         except FileNotFoundError:
             return 0, {}
         return head["version"], tables
+
+    def note_looks(self, looks: int) -> None:
+        """Remember how often somebody looked: intervals that hold at every look must know it, also after a kill."""
+        self._replace(LOOKS, str(looks).encode())
+
+    @property
+    def looks(self) -> int:
+        try:
+            return int((self.path / LOOKS).read_text())
+        except (FileNotFoundError, ValueError):
+            return 0
 
     def end(self, site: int, start: int = 0) -> int:
         """Where a site's files end."""
