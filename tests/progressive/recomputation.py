@@ -12,8 +12,7 @@ from nearly.engine.stream.task import Pace
 from nearly.engine.stream.units import units_of
 from nearly.progressive.reading import Reading
 from nearly.progressive.run import Request, Run
-from nearly.rewrite.logical.order_joins import order_joins
-from nearly.rewrite.stream.cut_query import stream
+from nearly.rewrite.passes import for_units
 
 BATCHES = (6, 6, 6, 6)
 
@@ -28,7 +27,7 @@ def recomputed(db: nearly.Session, text: str, seed: int = 0) -> Iterator[tuple[d
     engine = db._engine
     query = engine.prepare(text).query
     assert query is not None
-    cut = stream(order_joins(query.plan, engine.catalog.schema), engine.catalog.schema)
+    cut = for_units(query.plan, engine.catalog.schema)
     assert cut is not None
     units = units_of(cut, [engine.catalog.table(scan.table) for scan in cut.scans], seed)
     end = 0

@@ -22,9 +22,8 @@ from nearly.plan.nodes import Scan
 from nearly.plan.schema import HashedLayout, TableSchema
 from nearly.progressive.reading import Reading
 from nearly.progressive.run import Request, Run, query_directory, resumed
-from nearly.rewrite.logical.order_joins import order_joins
+from nearly.rewrite.passes import for_units
 from nearly.rewrite.stream.cut import Cut
-from nearly.rewrite.stream.cut_query import stream
 from nearly.rewrite.stream.layouts import arrangements
 
 OFTEN = 400
@@ -65,7 +64,7 @@ def cut_of(db: nearly.Session, text: str) -> Cut:
     engine = db._engine
     query = engine.prepare(text).query
     assert query is not None
-    cut = stream(order_joins(query.plan, engine.catalog.schema), engine.catalog.schema)
+    cut = for_units(query.plan, engine.catalog.schema)
     assert cut is not None
     return cut
 

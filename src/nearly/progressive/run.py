@@ -32,11 +32,9 @@ from nearly.progressive.course import Course
 from nearly.progressive.evaluation import Evaluation
 from nearly.progressive.progress import Progress
 from nearly.progressive.ranges import SLACK, VariationRanges
-from nearly.rewrite.logical.order_joins import order_joins
+from nearly.rewrite.passes import for_units
 from nearly.rewrite.stream.census import KEYS, census
 from nearly.rewrite.stream.cut import Cut
-from nearly.rewrite.stream.cut_query import stream
-from nearly.rewrite.weigh.weigh import weigh
 
 logger = logging.getLogger(__name__)
 
@@ -146,10 +144,7 @@ class Run:
             if name not in names:
                 raise unknown("table of the query", name, names)
         try:
-            cut = stream(order_joins(query.plan, self.engine.catalog.schema), self.engine.catalog.schema, self.request.streamed)
-            if cut is not None:
-                weigh(cut.tail, cut.stages, 1.0, {})  # what has no estimate is refused before anything is read
-            return cut  # noqa: TRY300  both may refuse
+            return for_units(query.plan, self.engine.catalog.schema, self.request.streamed)
         except Unsupported as reason:
             logger.info("no progressive answer: %s", reason)
             return None

@@ -39,9 +39,7 @@ from nearly.errors import EngineError, Unsupported
 from nearly.plan.nodes import Exchange, Input, Plan, Scan
 from nearly.plan.render import NATIVE, render
 from nearly.plan.types import is_simple
-from nearly.rewrite.logical.order_joins import order_joins
-from nearly.rewrite.logical.prune import prune
-from nearly.rewrite.sites.distribute import distribute
+from nearly.rewrite.passes import for_sites
 
 logger = logging.getLogger(__name__)
 
@@ -104,8 +102,7 @@ class NativeKernel:
         if sites == 1:
             return cut(Exchange(plan, "gather"), sites)
         counts = GroupCounts(self.catalog, self.reader)
-        ordered = order_joins(plan, self.catalog.schema)
-        return cut(prune(distribute(ordered, self.catalog.schema, sites, counts)), sites)
+        return cut(for_sites(plan, self.catalog.schema, sites, counts), sites)
 
     def run(self, plan: Plan) -> pa.Table:
         tail = self.stages(plan)
