@@ -19,6 +19,7 @@ from nearly.engine.split_tree import Partition, summarise
 from nearly.engine.storage.layouts import Table
 from nearly.engine.writing.sources import origin_of, read_origin
 from nearly.errors import EngineError, SchemaError
+from nearly.plan.quoting import spark_name
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import from_name
 
@@ -123,7 +124,7 @@ def example(frame: DataFrame, check: Check | None, others: Sequence[Check] = ())
 def sample(frame: DataFrame, columns: Sequence[str], rows: int, seed: int) -> pa.Table:
     """About so many rows of some columns, drawn at random."""
     total = frame.count()
-    chosen = frame.select(*(F.col(_quoted(name)) for name in columns))
+    chosen = frame.select(*(F.col(spark_name(name)) for name in columns))
     if total > rows:
         chosen = chosen.sample(fraction=min(1.0, rows / total), seed=seed)
     return _collected(chosen)
@@ -132,9 +133,9 @@ def sample(frame: DataFrame, columns: Sequence[str], rows: int, seed: int) -> pa
 def summarise_parts(frame: DataFrame, partition: Partition, measures: Sequence[str]) -> pa.Table:
     """Count, and least and greatest value and nulls of each measure, for every part of a partition that has rows."""
     names = list(dict.fromkeys([*partition.columns, *measures]))
-    chosen = frame.select(*(F.col(_quoted(name)) for name in names))
+    chosen = frame.select(*(F.col(spark_name(name)) for name in names))
     empty = summarise(_collected(chosen.limit(0)), partition, measures)
-    schema = ", ".join(f"{_quoted(field.name)} {_type_of(frame, field.name, measures)}" for field in empty.schema)
+    schema = ", ".join(f"{spark_name(field.name)} {_type_of(frame, field.name, measures)}" for field in empty.schema)
 
     def partials(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -159,7 +160,7 @@ def _violates(check: Check) -> Column:
 
 
 def _inside(limits: Limits) -> Column:
-    column = F.col(_quoted(limits.column))
+    column = F.col(spark_name(limits.column))
     found = column.isNotNull()
     if limits.low is not None:
         found = found & (column >= F.lit(limits.low))
@@ -178,10 +179,6 @@ def _uncovered(checks: Sequence[Check]) -> Column:
 
 def _count(condition: Column) -> Column:
     return F.count(F.when(condition, 1))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _collected(frame: DataFrame) -> pa.Table:

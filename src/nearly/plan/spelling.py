@@ -14,6 +14,7 @@ from itertools import groupby
 from sqlglot.tokenizer_core import Token, TokenType
 
 from nearly.errors import ParseError, Unsupported
+from nearly.plan.quoting import spark_name
 
 _WORD = re.compile(r"\w+(?:\s+\w+)*")
 _SYMBOLS = frozenset({
@@ -55,7 +56,7 @@ def name(value: str) -> str:
     """A quoted name in Spark SQL."""
     if "${" in value:
         raise Unsupported(f"Spark is not given the name {value!r}: it could put a variable's value in its place")
-    return "`" + value.replace("`", "``") + "`"
+    return spark_name(value)
 
 
 def _word(text: str, token: Token) -> str:

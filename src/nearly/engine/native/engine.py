@@ -25,6 +25,7 @@ from nearly.engine.native.payload import StageOutput
 from nearly.engine.native.running import Running
 from nearly.engine.native.spill import SpillDirectory
 from nearly.errors import CLOSED, EngineError
+from nearly.plan.quoting import native_text
 
 MOST_STATIC_CELLS = 60_000_000
 """Values of static tables kept in a worker's memory, about half a gigabyte; what the current query needs stays in any case."""
@@ -69,7 +70,7 @@ class Native:
     def __init__(self, live: Callable[[], Container[str]] = tuple) -> None:
         self._spill = SpillDirectory()
         self._connection = duckdb.connect()
-        self._connection.execute(f"SET temp_directory = {_literal(str(self._spill.path))}")
+        self._connection.execute(f"SET temp_directory = {native_text(str(self._spill.path))}")
         self._connection.execute("SET parquet_metadata_cache = true")
         self._connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")  # groups nearly every row before a join
         self._using = threading.RLock()
@@ -93,7 +94,7 @@ class Native:
             self._learn(settings.functions)
             self._connection.execute(f"SET threads = {settings.threads}")
             self._connection.execute(f"SET memory_limit = '{settings.memory_mb}MB'")
-            self._connection.execute(f"SET GLOBAL TimeZone = {_literal(settings.time_zone)}")  # cursors know only the global one
+            self._connection.execute(f"SET GLOBAL TimeZone = {native_text(settings.time_zone)}")  # cursors know only the global one
             self._settings = settings
 
     def _learn(self, functions: Iterable[Travelling]) -> None:
@@ -255,10 +256,6 @@ def _release(connection: duckdb.DuckDBPyConnection, spill: SpillDirectory, proce
     if process == os.getpid():
         connection.close()
         spill.remove()
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _varied(function: Travelling) -> Any:

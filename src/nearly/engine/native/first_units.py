@@ -18,6 +18,7 @@ import duckdb
 
 from nearly.engine.native.engine import Native
 from nearly.errors import EngineError
+from nearly.plan.quoting import native_name
 from nearly.rewrite.stream.cut import UNIT
 
 REMEMBERED = 1_000
@@ -113,5 +114,5 @@ class Samples:
 
 
 def _select(name: str, columns: Sequence[str]) -> str:
-    shown = ", ".join('"' + column.replace('"', '""') + '"' for column in (*columns, UNIT))
+    shown = ", ".join(native_name(column) for column in (*columns, UNIT))
     return f'SELECT {shown} FROM "{name}"'

@@ -21,6 +21,7 @@ from nearly.engine.storage.layouts import Layout, Table
 from nearly.errors import EngineError
 from nearly.plan.dialects import native
 from nearly.plan.expressions import Literal
+from nearly.plan.quoting import native_text
 
 ROW_NUMBER = "file_row_number"
 _FILES = "@files@"
@@ -126,7 +127,7 @@ class Pieces:
         return str(self._reader.query(self._table, self._layout, columns, [_FILES], row_numbers=numbered).sql(dialect="duckdb"))
 
     def _files(self, template: str, paths: Sequence[str]) -> str:
-        quoted = ", ".join("'" + literal_path(path).replace("'", "''") + "'" for path in paths)
+        quoted = ", ".join(native_text(literal_path(path)) for path in paths)
         return spliced_constant(template, _FILES, quoted)
 
 

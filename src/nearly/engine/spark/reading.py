@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from nearly.engine.spark.cluster import GetSpark
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.listing import find_files
+from nearly.plan.quoting import spark_name
 
 
 class SparkReader:
@@ -39,8 +40,8 @@ def read_table(spark: SparkSession, table: Table, paths: Iterable[str] | None = 
     Law: exactly these files are read, whatever characters their paths have.
     """
     wanted = list(table.base.manifest.paths if paths is None else paths)
-    names = [quoted(column.name) for column in table.columns]
-    schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
+    names = [spark_name(column.name) for column in table.columns]
+    schema = ", ".join(f"{spark_name(column.name)} {column.type}" for column in table.columns)
     frames = [_read_below(spark, root, files, schema).select(*names) for root, files in _by_root(table, wanted).items()]
     return reduce(lambda left, right: left.unionAll(right), frames)
 
@@ -67,8 +68,3 @@ def _read_below(spark: SparkSession, root: str, files: Sequence[str], schema: st
 def spark_path(path: str | Path) -> str:
     """A local path as Spark reads it literally, whatever its default file system is and however it looks like a pattern."""
     return "file://" + re.sub(r"([\\*?{}\[\]])", r"\\\1", str(path))
-
-
-def quoted(name: str) -> str:
-    """A column name as Spark SQL reads it literally."""
-    return "`" + name.replace("`", "``") + "`"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.spark.cluster import GetSpark
-from nearly.engine.spark.reading import quoted, read_table, spark_path
+from nearly.engine.spark.reading import read_table, spark_path
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.footers import TableColumn
 from nearly.engine.storage.layouts import BASE, Layout, Table
@@ -20,6 +20,7 @@ from nearly.engine.writing.sources import described, materialise, read_origin
 from nearly.engine.writing.staging import Arrangement, Staged, commit
 from nearly.errors import SchemaError, UnknownName, Unsupported
 from nearly.plan import types
+from nearly.plan.quoting import spark_name
 
 
 def append(catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, progress: Progress | None = None) -> Table:
@@ -125,7 +126,7 @@ def _rewrite(
 
 def _staged_rows(spark: SparkSession, staged: Staged) -> DataFrame:
     """The rows that were just written: reading them back is the only way to have them once."""
-    names = [quoted(column.name) for column in staged.columns]
+    names = [spark_name(column.name) for column in staged.columns]
     return spark.read.parquet(spark_path(staged.source)).select(*names)
 
 
@@ -150,7 +151,7 @@ def _fitting(table: Table, rows: DataFrame) -> DataFrame:
                 f"cannot append to table {table.name!r}: column {name!r} is {wanted.get(name, 'absent')} in the table "
                 f"and {given.get(name, 'absent')} in the new rows; cast or select the new rows to fit"
             )
-    return rows.selectExpr(*(quoted(column.name) for column in table.columns))
+    return rows.selectExpr(*(spark_name(column.name) for column in table.columns))
 
 
 def _described_again(table: Table) -> Table:

@@ -14,11 +14,11 @@ from typing import TypeAlias
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from nearly.engine.spark.reading import quoted
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.footers import TableColumn
 from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan import types
+from nearly.plan.quoting import spark_name
 
 Progress: TypeAlias = Callable[[float], None]
 
@@ -88,7 +88,7 @@ def write_hashed(
 ) -> None:
     """Write one directory, mostly of one file, for each hash bucket, sorted by the columns; the name tells it."""
     bucket = _free_name(rows, "nearly_bucket")
-    keys = [quoted(column.name) for column in columns]
+    keys = [spark_name(column.name) for column in columns]
     marked = rows.selectExpr("*", f"{bucket_expression(columns, buckets)} AS {bucket}")
     together = marked.repartition(min(buckets, _tasks(count)), bucket).sortWithinPartitions(bucket, *keys)
     _write(spark, together, to, bucket, progress)
@@ -98,7 +98,7 @@ def bucket_expression(columns: Sequence[TableColumn], buckets: int) -> str:
     """The bucket of a row, in Spark SQL; integers of all widths hash as bigint so equal keys of two tables meet."""
     keys = []
     for column in columns:
-        name = quoted(column.name)
+        name = spark_name(column.name)
         keys.append(f"CAST({name} AS BIGINT)" if column.type in types.INTEGERS else name)
     return f"pmod(hash({', '.join(keys)}), {buckets})"
 

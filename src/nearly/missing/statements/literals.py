@@ -7,6 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from nearly.missing.statements.row_space import RowSpace
+from nearly.plan.quoting import spark_name
 
 
 def literal(value: Any, zone: str = "UTC") -> str:
@@ -31,7 +32,7 @@ def literal(value: Any, zone: str = "UTC") -> str:
 
 
 def quoted(column: str) -> str:
-    return column if column.isidentifier() and column.isascii() else "`" + column.replace("`", "``") + "`"
+    return column if column.isidentifier() and column.isascii() else spark_name(column)
 
 
 def bounds_text(column: str, limits: tuple[Any, Any, bool | None], space: RowSpace) -> str:

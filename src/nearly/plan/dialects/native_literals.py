@@ -13,6 +13,7 @@ from nearly.plan.dialects import sql
 from nearly.plan.dialects.native_build import cast, type_sql
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Literal
+from nearly.plan.quoting import native_text
 from nearly.plan.types import BOOLEAN, INT, NULL, STRING, TIMESTAMP, IntervalType
 
 
@@ -46,7 +47,7 @@ def _spelled(constant: Literal, kind: str) -> str:
         return f"CAST(NULL AS {kind})"
     if constant.type == INT:
         return str(constant.value)
-    text = "'" + (constant.value if constant.type == STRING else _text(constant)).replace("'", "''") + "'"
+    text = native_text(constant.value if constant.type == STRING else _text(constant))
     return text if constant.type == STRING else f"CAST({text} AS {kind})"
 
 
