@@ -17,9 +17,9 @@ from itertools import pairwise
 from typing import Any
 
 from nearly.engine.storage.blocks import ColumnStatistics, RowGroup
-from nearly.engine.storage.footers import TableColumn
 from nearly.errors import SchemaError
 from nearly.plan import types
+from nearly.plan.schema import SchemaColumn
 
 RANGE = "range"
 HASH = "hash"
@@ -58,7 +58,7 @@ def in_order(row_groups: Sequence[RowGroup], column: str) -> list[RowGroup]:
     return [each.member for each in ranges]
 
 
-def detect(row_groups: Sequence[RowGroup], columns: Sequence[TableColumn], key: Sequence[str] = ()) -> Clustering | None:
+def detect(row_groups: Sequence[RowGroup], columns: Sequence[SchemaColumn], key: Sequence[str] = ()) -> Clustering | None:
     """The range clustering that the footers prove, on one column; None when there is none or just one row group.
 
     Most row groups must begin at a value of their own, which leaves out constants and columns of few values. Among

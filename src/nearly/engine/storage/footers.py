@@ -20,6 +20,7 @@ from nearly.engine.storage.blocks import ColumnStatistics, RowGroup
 from nearly.engine.storage.parquet_types import column_types, leaf_counts
 from nearly.errors import EngineError, SchemaError
 from nearly.plan import types
+from nearly.plan.schema import SchemaColumn
 from nearly.plan.types import DataType
 
 MAGIC = b"PAR1"
@@ -31,15 +32,6 @@ _COMPARABLE = (*types.INTEGERS, *types.FRACTIONS, *types.DATETIMES, types.STRING
 
 
 @dataclass(frozen=True, slots=True)
-class TableColumn:
-    """A column of a stored table; `nullable` is False when the footers rule nulls out."""
-
-    name: str
-    type: DataType
-    nullable: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Footer:
     """One file: its size and time of change, a checksum of the footer, its columns and row groups."""
 
@@ -48,7 +40,7 @@ class Footer:
     modified_ns: int
     rows: int
     checksum: str
-    columns: tuple[TableColumn, ...]
+    columns: tuple[SchemaColumn, ...]
     row_groups: tuple[RowGroup, ...]
 
 
@@ -71,7 +63,7 @@ def read_footer(path: str) -> Footer:
     kinds = column_types(metadata, arrow, path)
     row_groups = _row_groups(metadata, path, arrow.names, kinds, leaves)
     columns = tuple(
-        TableColumn(name, kind, _nullable(metadata, row_groups, name, leaf))
+        SchemaColumn(name, kind, _nullable(metadata, row_groups, name, leaf))
         for name, kind, leaf in zip(arrow.names, kinds, leaves, strict=True)
     )
     return Footer(path, status.st_size, status.st_mtime_ns, metadata.num_rows, checksum_of(raw), columns, row_groups)

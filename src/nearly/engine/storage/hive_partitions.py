@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from nearly.engine.storage.blocks import ColumnStatistics, PartitionValue, RowGroup
-from nearly.engine.storage.footers import TableColumn
 from nearly.engine.storage.listing import FoundFile
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan import types
+from nearly.plan.schema import SchemaColumn
 from nearly.plan.types import DataType
 
 NULL_NAME = "__HIVE_DEFAULT_PARTITION__"
@@ -43,17 +43,17 @@ def partition_names(files: Sequence[FoundFile]) -> tuple[str, ...]:
     return names
 
 
-def partition_columns(files: Sequence[FoundFile]) -> tuple[TableColumn, ...]:
+def partition_columns(files: Sequence[FoundFile]) -> tuple[SchemaColumn, ...]:
     """The partition columns with the common type of their values."""
     names = partition_names(files)
     columns = []
     for position, name in enumerate(names):
         raws = {_raw(file.partition_directories[position]) for file in files}
-        columns.append(TableColumn(name, _common({_infer(raw, name) for raw in raws}), NULL_NAME in raws))
+        columns.append(SchemaColumn(name, _common({_infer(raw, name) for raw in raws}), NULL_NAME in raws))
     return tuple(columns)
 
 
-def partition_values(file: FoundFile, columns: Sequence[TableColumn]) -> tuple[PartitionValue, ...]:
+def partition_values(file: FoundFile, columns: Sequence[SchemaColumn]) -> tuple[PartitionValue, ...]:
     """The values of one file."""
     pairs = zip(columns, file.partition_directories, strict=True)
     return tuple(PartitionValue(column.name, _cast(_raw(directory), column.type)) for column, directory in pairs)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from nearly.engine.storage.blocks import Block, BlockTarget, RowGroup, make_blocks
 from nearly.engine.storage.clustering import RANGE, Clustering, in_order
-from nearly.engine.storage.footers import TableColumn
 from nearly.engine.storage.manifest import Manifest, new_files, verify
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
@@ -70,7 +69,7 @@ class Table:
     """
 
     name: str
-    columns: tuple[TableColumn, ...]
+    columns: tuple[SchemaColumn, ...]
     key: tuple[str, ...]
     layouts: tuple[Layout, ...]
     content: str
@@ -98,7 +97,7 @@ class Table:
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
-    def column(self, name: str) -> TableColumn:
+    def column(self, name: str) -> SchemaColumn:
         """The column of this name, in any case."""
         for column in self.columns:
             if column.name.lower() == name.lower():
@@ -124,7 +123,6 @@ class Table:
     @property
     def schema(self) -> TableSchema:
         """What plans know of the table."""
-        columns = tuple(SchemaColumn(column.name, column.type, column.nullable) for column in self.columns)
         clustering = self.base.clustering
         ranges_of = clustering.columns[0] if clustering is not None and clustering.kind == RANGE else None
         hashed = tuple(
@@ -134,7 +132,7 @@ class Table:
         )
         shuffled = next((layout.name for layout in self.layouts if layout.shuffled), None)
         return TableSchema(
-            self.name, columns, self.key, self.rows, len(self.base.blocks), ranges_of, hashed, shuffled, self.version
+            self.name, self.columns, self.key, self.rows, len(self.base.blocks), ranges_of, hashed, shuffled, self.version
         )
 
     def with_layout(self, layout: Layout) -> Table:
@@ -151,7 +149,7 @@ def arrange(row_groups: Sequence[RowGroup], clustering: Clustering | None, targe
     return make_blocks(filled, target)
 
 
-def resolve(columns: Sequence[TableColumn], names: Sequence[str], what: str) -> tuple[str, ...]:
+def resolve(columns: Sequence[SchemaColumn], names: Sequence[str], what: str) -> tuple[str, ...]:
     """The columns' own spelling of names given in any case; each may occur once."""
     known = {column.name.lower(): column.name for column in columns}
     found = []

@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nearly.engine.storage.footers import READERS, Footer, TableColumn, checksum_of, read_footer, read_footer_bytes
+from nearly.engine.storage.footers import READERS, Footer, checksum_of, read_footer, read_footer_bytes
 from nearly.engine.storage.listing import find_files
 from nearly.errors import EngineError, NearlyError
+from nearly.plan.schema import SchemaColumn
 
 QUICK_SECONDS = 0.005
 """Files are looked at one after the other for so long: threads cost more than they save on a local disk."""
@@ -84,7 +85,7 @@ def entry_of(footer: Footer) -> FileEntry:
     return FileEntry(footer.path, footer.bytes, footer.rows, footer.checksum, footer.modified_ns, schema_checksum(footer.columns))
 
 
-def schema_checksum(columns: Iterable[TableColumn]) -> str:
+def schema_checksum(columns: Iterable[SchemaColumn]) -> str:
     """A checksum of names and types in order."""
     return checksum_of("\n".join(f"{column.name}\t{column.type}" for column in columns).encode())
 

@@ -10,12 +10,13 @@ from typing import TypeAlias
 from nearly.engine.storage.blocks import BlockTarget, RowGroup
 from nearly.engine.storage.catalog import Catalog, check_name
 from nearly.engine.storage.clustering import Clustering, check_declared, detect
-from nearly.engine.storage.footers import Footer, TableColumn, checksum_of, read_footers
+from nearly.engine.storage.footers import Footer, checksum_of, read_footers
 from nearly.engine.storage.hive_partitions import partition_columns, partition_statistics, partition_values
 from nearly.engine.storage.layouts import BASE, Layout, Origin, Table, arrange, resolve
 from nearly.engine.storage.listing import FoundFile, find_files, local_path
 from nearly.engine.storage.manifest import manifest_of, schema_checksum
 from nearly.errors import SchemaError
+from nearly.plan.schema import SchemaColumn
 
 Source: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -65,12 +66,12 @@ def describe_parquet(
     return Table(name, columns, resolve(columns, key, "key"), (layout,), content_of(columns, layout), origin)
 
 
-def content_of(columns: Sequence[TableColumn], base: Layout) -> str:
+def content_of(columns: Sequence[SchemaColumn], base: Layout) -> str:
     """A name for the content of a table: its schema and the files of its base layout."""
     return checksum_of(f"{schema_checksum(columns)} {base.manifest.digest}".encode())
 
 
-def common_columns(footers: Sequence[Footer]) -> tuple[TableColumn, ...]:
+def common_columns(footers: Sequence[Footer]) -> tuple[SchemaColumn, ...]:
     """The columns that all files have in common, which must be all of them, in one order."""
     first = footers[0]
     for other in footers[1:]:
@@ -80,7 +81,7 @@ def common_columns(footers: Sequence[Footer]) -> tuple[TableColumn, ...]:
     return tuple(replace(column, nullable=each) for column, each in zip(first.columns, nullable, strict=True))
 
 
-def schema_difference(left: Sequence[TableColumn], right: Sequence[TableColumn]) -> str | None:
+def schema_difference(left: Sequence[SchemaColumn], right: Sequence[SchemaColumn]) -> str | None:
     """The first difference in names, types or order."""
     for a, b in zip(left, right, strict=False):
         if (a.name, a.type) != (b.name, b.type):
@@ -91,14 +92,14 @@ def schema_difference(left: Sequence[TableColumn], right: Sequence[TableColumn])
     return None
 
 
-def _refuse_overlap(columns: Sequence[TableColumn], partitions: Sequence[TableColumn]) -> None:
+def _refuse_overlap(columns: Sequence[SchemaColumn], partitions: Sequence[SchemaColumn]) -> None:
     names = [column.name.lower() for column in columns]
     for column in partitions:
         if names.count(column.name.lower()) > 1:
             raise SchemaError(f"partition column {column.name!r} occurs twice, in the path or in the files; rename one")
 
 
-def _row_groups(found: Sequence[FoundFile], footers: Sequence[Footer], partitions: Sequence[TableColumn]) -> list[RowGroup]:
+def _row_groups(found: Sequence[FoundFile], footers: Sequence[Footer], partitions: Sequence[SchemaColumn]) -> list[RowGroup]:
     """All row groups, with the values and statistics of their partition columns."""
     if not partitions:
         return [row_group for footer in footers for row_group in footer.row_groups]
@@ -112,7 +113,7 @@ def _row_groups(found: Sequence[FoundFile], footers: Sequence[Footer], partition
 
 
 def _clustering(
-    row_groups: Sequence[RowGroup], columns: Sequence[TableColumn], key: Sequence[str], declared: Sequence[str] | None
+    row_groups: Sequence[RowGroup], columns: Sequence[SchemaColumn], key: Sequence[str], declared: Sequence[str] | None
 ) -> Clustering | None:
     if declared:
         return check_declared(row_groups, resolve(columns, declared, "clustered_by"))

@@ -14,11 +14,12 @@ from typing import Any
 
 from nearly.engine.storage.blocks import Block, ColumnStatistics, FilePart, PartitionValue
 from nearly.engine.storage.clustering import Clustering
-from nearly.engine.storage.footers import TableColumn, checksum_of
+from nearly.engine.storage.footers import checksum_of
 from nearly.engine.storage.layouts import Layout, Origin, Table
 from nearly.engine.storage.manifest import FileEntry, Manifest
 from nearly.errors import EngineError, NearlyError
 from nearly.plan import types
+from nearly.plan.schema import SchemaColumn
 from nearly.plan.types import DataType
 
 FORMAT = 2
@@ -61,7 +62,7 @@ def _table(table: Table, root: str) -> dict[str, Any]:
 
 
 def _read_table(read: Any, root: str) -> Table:
-    columns = tuple(TableColumn(name, types.from_name(kind), nullable) for name, kind, nullable in read["columns"])
+    columns = tuple(SchemaColumn(name, types.from_name(kind), nullable) for name, kind, nullable in read["columns"])
     kinds = {column.name: column.type for column in columns}
     layouts = tuple(_read_layout(layout, kinds, root) for layout in read["layouts"])
     kind, locations = read["origin"]

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from nearly.engine.spark.cluster import GetSpark
 from nearly.engine.spark.reading import read_table, spark_path
 from nearly.engine.storage.catalog import Catalog
-from nearly.engine.storage.footers import TableColumn
 from nearly.engine.storage.layouts import BASE, Layout, Table
 from nearly.engine.storage.registration import content_of, describe_parquet, schema_difference
 from nearly.engine.writing.parquet_writer import Progress, Workbench, refuse_unwritable, share
@@ -21,6 +20,7 @@ from nearly.engine.writing.staging import Arrangement, Staged, commit
 from nearly.errors import SchemaError, UnknownName, Unsupported
 from nearly.plan import types
 from nearly.plan.quoting import spark_name
+from nearly.plan.schema import SchemaColumn
 
 
 def append(catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, progress: Progress | None = None) -> Table:
@@ -135,7 +135,7 @@ def _unless_changed(known: Table, present: Table | None, changed: Table) -> Tabl
     return changed
 
 
-def _grown(table: Table, columns: tuple[TableColumn, ...], layouts: Sequence[Layout]) -> Table:
+def _grown(table: Table, columns: tuple[SchemaColumn, ...], layouts: Sequence[Layout]) -> Table:
     content = content_of(columns, layouts[0])
     return replace(table, columns=columns, layouts=tuple(layouts), content=content)
 

@@ -15,10 +15,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.storage.catalog import Catalog
-from nearly.engine.storage.footers import TableColumn
 from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan import types
 from nearly.plan.quoting import spark_name
+from nearly.plan.schema import SchemaColumn
 
 Progress: TypeAlias = Callable[[float], None]
 
@@ -81,7 +81,7 @@ def write_hashed(
     spark: SparkSession,
     rows: DataFrame,
     count: int,
-    columns: Sequence[TableColumn],
+    columns: Sequence[SchemaColumn],
     buckets: int,
     to: Destination,
     progress: Progress | None,
@@ -94,7 +94,7 @@ def write_hashed(
     _write(spark, together, to, bucket, progress)
 
 
-def bucket_expression(columns: Sequence[TableColumn], buckets: int) -> str:
+def bucket_expression(columns: Sequence[SchemaColumn], buckets: int) -> str:
     """The bucket of a row, in Spark SQL; integers of all widths hash as bigint so equal keys of two tables meet."""
     keys = []
     for column in columns:
@@ -103,7 +103,7 @@ def bucket_expression(columns: Sequence[TableColumn], buckets: int) -> str:
     return f"pmod(hash({', '.join(keys)}), {buckets})"
 
 
-def refuse_unhashable(columns: Sequence[TableColumn]) -> None:
+def refuse_unhashable(columns: Sequence[SchemaColumn]) -> None:
     """Equal keys must have equal hashes, which floats and nested types do not promise."""
     for column in columns:
         if column.type in (*types.FRACTIONS, types.NULL) or not types.is_simple(column.type):

@@ -15,11 +15,12 @@ from pathlib import Path
 from nearly.engine.storage.blocks import RowGroup
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.clustering import Clustering, detect
-from nearly.engine.storage.footers import Footer, TableColumn, read_footers
+from nearly.engine.storage.footers import Footer, read_footers
 from nearly.engine.storage.layouts import Layout, Table, arrange
 from nearly.engine.storage.listing import natural_order
 from nearly.engine.storage.manifest import Manifest, manifest_of
 from nearly.engine.storage.registration import common_columns
+from nearly.plan.schema import SchemaColumn
 
 _BUCKET = re.compile(r"/nearly_bucket_*=([0-9]+)/")
 
@@ -40,7 +41,7 @@ class Staged:
     source: Path
     destination: Path
     layout: Layout
-    columns: tuple[TableColumn, ...]
+    columns: tuple[SchemaColumn, ...]
 
 
 def new_directory(catalog: Catalog, table: str, layout: str) -> Path:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
-from decimal import Decimal as Number
 
 from sqlglot import exp
 
-from nearly.errors import Unsupported
 from nearly.plan.dialects import sql
+from nearly.plan.dialects.literal_text import literal_text
 from nearly.plan.dialects.native_build import cast, type_sql
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Literal
 from nearly.plan.quoting import native_text
-from nearly.plan.types import BOOLEAN, INT, NULL, STRING, TIMESTAMP, IntervalType
+from nearly.plan.types import BOOLEAN, INT, NULL, STRING, IntervalType
 
 
 def literal(constant: Literal) -> Node:
@@ -30,7 +28,7 @@ def literal(constant: Literal) -> Node:
         return sql.integer(value)
     if isinstance(type_, IntervalType):
         return sql.integer(value)
-    return cast(sql.text(_text(constant)), type_)
+    return cast(sql.text(literal_text(constant)), type_)
 
 
 def literal_list(constants: Sequence[Literal]) -> str:
@@ -47,19 +45,5 @@ def _spelled(constant: Literal, kind: str) -> str:
         return f"CAST(NULL AS {kind})"
     if constant.type == INT:
         return str(constant.value)
-    text = native_text(constant.value if constant.type == STRING else _text(constant))
+    text = native_text(constant.value if constant.type == STRING else literal_text(constant))
     return text if constant.type == STRING else f"CAST({text} AS {kind})"
-
-
-def _text(constant: Literal) -> str:
-    value = constant.value
-    match value:
-        case Number():
-            return format(value, "f")
-        case dt.datetime() if constant.type == TIMESTAMP:
-            return value.astimezone(dt.UTC).isoformat(sep=" ")
-        case dt.datetime() | dt.date():
-            return value.isoformat()
-        case int() | float():
-            return repr(value)
-    raise Unsupported(f"a literal of type {constant.type} has no form in the native kernel")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
-from decimal import Decimal as Number
 
 from sqlglot import exp
 
 from nearly.errors import Unsupported
 from nearly.plan.dialects import sql
+from nearly.plan.dialects.literal_text import literal_text
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import (
     AggregateCall,
@@ -22,7 +21,7 @@ from nearly.plan.expressions import (
     UserCall,
     WindowCall,
 )
-from nearly.plan.types import BOOLEAN, INT, NULL, STRING, TIMESTAMP, DataType, IntervalType
+from nearly.plan.types import BOOLEAN, INT, NULL, STRING, DataType, IntervalType
 
 Builder = Callable[[Call, list[Node]], Node]
 
@@ -93,21 +92,7 @@ def _literal(constant: Literal) -> Node:
         return sql.text(value)
     if type_ == INT and abs(value) < 2**31:
         return sql.integer(value)
-    return sql.cast(sql.text(_text(constant)), type_sql(type_))
-
-
-def _text(constant: Literal) -> str:
-    value = constant.value
-    match value:
-        case Number():
-            return format(value, "f")
-        case dt.datetime() if constant.type == TIMESTAMP:
-            return value.astimezone(dt.UTC).isoformat(sep=" ")
-        case dt.datetime() | dt.date():
-            return value.isoformat()
-        case int() | float():
-            return repr(value)
-    raise Unsupported(f"a literal of type {constant.type} has no form in Spark SQL")
+    return sql.cast(sql.text(literal_text(constant)), type_sql(type_))
 
 
 def _interval(type_: IntervalType, value: int) -> Node:
