@@ -12,13 +12,12 @@ from nearly.missing.certain import Bounds
 from nearly.missing.joins.edge_cover import Relation, edge_cover, product
 from nearly.missing.programmes.aggregate_range import Certain, Ranger
 from nearly.missing.programmes.cells import TimeLimit, decompose
-from nearly.missing.programmes.effects import Question
 from nearly.missing.programmes.measures import MissingMeasure
-from nearly.missing.programmes.problem import Problem
+from nearly.missing.programmes.problem import Problem, Question
 from nearly.missing.statements.bound_set import bind_constraints, region_of
 from nearly.missing.statements.constraint import Constraint
+from nearly.missing.statements.domains import RowSpace
 from nearly.missing.statements.predicates import Regions
-from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.expressions import Column
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import INT, decimal

@@ -12,9 +12,9 @@ from benchmarks.synopses.data import DataSet
 from nearly.synopsis.build.drafting import LeafCounts, Shape, draft, finished
 from nearly.synopsis.query.answering import answer
 from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.frontier import Condition
 from nearly.synopsis.structure.rows import Floats, Rows
 from nearly.synopsis.structure.state import TreeState
+from nearly.synopsis.structure.tree import Condition
 
 LEAVES = 64
 RATE = 0.005

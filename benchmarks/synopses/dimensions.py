@@ -14,10 +14,10 @@ from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, draf
 from nearly.synopsis.partition.several_columns import MaximumVariance, grow
 from nearly.synopsis.query.answering import answer
 from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.frontier import Box, Condition
 from nearly.synopsis.structure.rows import Floats, Mask, Rows, tickets_of
 from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.structure.statistics import COUNT, SUM, frame_for
+from nearly.synopsis.structure.tree import Box, Condition
 
 ROWS = 1_000_000
 LEAVES = 1024

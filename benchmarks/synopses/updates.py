@@ -13,10 +13,9 @@ from benchmarks.synopses.data import DataSet
 from nearly.synopsis.build.drafting import Shape
 from nearly.synopsis.query.answering import answer
 from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.frontier import Condition
 from nearly.synopsis.structure.rows import Floats, Integers, Rows
-from nearly.synopsis.upkeep.archive import MemoryArchive
-from nearly.synopsis.upkeep.changes import Change, Changes
+from nearly.synopsis.structure.tree import Condition
+from nearly.synopsis.upkeep.archive import Change, Changes, MemoryArchive
 from nearly.synopsis.upkeep.live import LiveTree
 
 LEAVES = 128

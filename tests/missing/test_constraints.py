@@ -19,7 +19,7 @@ from nearly.missing.programmes.conflicts import minimal_conflict, refuse_conflic
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.statements.bound_set import bind_constraint, bind_constraints, region_of
 from nearly.missing.statements.closure import gaps
-from nearly.missing.statements.row_space import RowSpace
+from nearly.missing.statements.domains import RowSpace
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import BOOLEAN, DATE, DOUBLE, FLOAT, INT, LONG, STRING, TIMESTAMP, decimal, from_name
 

@@ -14,13 +14,12 @@ from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, R
 from nearly.missing.programmes.allocation import Allocation, Independent
 from nearly.missing.programmes.cells import Cell, TimeLimit, decompose
 from nearly.missing.programmes.conflicts import refuse_conflicts
-from nearly.missing.programmes.effects import Question
 from nearly.missing.programmes.measures import MissingMeasure
-from nearly.missing.programmes.problem import Problem
+from nearly.missing.programmes.problem import Problem, Question
 from nearly.missing.programmes.programme import Programme
 from nearly.missing.statements.bound_set import bind_constraints, region_of
+from nearly.missing.statements.domains import RowSpace
 from nearly.missing.statements.predicates import Regions
-from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.expressions import Column
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import DOUBLE, INT

@@ -10,11 +10,10 @@ import numpy as np
 from nearly.synopsis.build.drafting import LeafCounts, Shape, draft, finished
 from nearly.synopsis.query.answering import Estimate, answer
 from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.frontier import Box, Condition
 from nearly.synopsis.structure.rows import Rows, tickets_of
 from nearly.synopsis.structure.state import TreeState
-from nearly.synopsis.upkeep.archive import MemoryArchive
-from nearly.synopsis.upkeep.changes import Changes
+from nearly.synopsis.structure.tree import Box, Condition
+from nearly.synopsis.upkeep.archive import Changes, MemoryArchive
 from nearly.synopsis.upkeep.live import LiveTree
 from nearly.synopsis.upkeep.store import Store
 

@@ -16,7 +16,7 @@ from nearly.synopsis.structure.extremes import KEPT, Largest
 from nearly.synopsis.structure.rows import Rows, concatenate
 from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.structure.statistics import leaf_statistics
-from nearly.synopsis.upkeep.changes import Change
+from nearly.synopsis.upkeep.archive import Change
 from tests.fixtures.long import first_quick
 from tests.synopsis.oracle import ask, built, live_tree, rows_of, truth
 

@@ -11,8 +11,7 @@ from nearly.engine.engine import Engine
 from nearly.engine.history import frame_of
 from nearly.errors import ConstraintError, SchemaError
 from nearly.missing.certain import extended
-from nearly.missing.check import Violation, check
-from nearly.missing.constraint_set import ConstraintSet
+from nearly.missing.constraint_set import ConstraintSet, Violation, check
 from nearly.missing.joins.join_range import JoinRange
 from nearly.missing.programmes.cells import TimeLimit
 from nearly.missing.programmes.conflicts import refuse_conflicts
@@ -20,7 +19,7 @@ from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_query import range_query
 from nearly.missing.statements.bound_set import region_of
 from nearly.missing.statements.closure import Gap, gaps
-from nearly.missing.statements.row_space import RowSpace
+from nearly.missing.statements.domains import RowSpace
 from nearly.missing.table_range import TableRange
 from nearly.plan.binding.query import bind
 from nearly.plan.parse import parse_query

@@ -22,8 +22,8 @@ from nearly.engine.split_tree import PART, ROWS, Leaf, Node, Partition, Split, m
 from nearly.errors import SchemaError, unknown
 from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.statements.constraint import Constraint, ValueRange
+from nearly.missing.statements.domains import RowSpace
 from nearly.missing.statements.literals import bounds_text
-from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.types import BOOLEAN, STRING, is_numeric
 
 SAMPLE_ROWS = 200_000

@@ -11,8 +11,7 @@ from nearly.algebra.boxes import Box, Region, box, difference, intersection
 from nearly.algebra.ordered_sets import ONLY_NULL, OrderedSet
 from nearly.errors import Unsupported
 from nearly.missing.statements.bound_set import BoundSet
-from nearly.missing.statements.domains import OrderedDomain
-from nearly.missing.statements.row_space import RowSpace
+from nearly.missing.statements.domains import OrderedDomain, RowSpace
 from nearly.plan.types import STRING
 
 MOST_NEW_GROUPS = 1000

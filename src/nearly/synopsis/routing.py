@@ -22,12 +22,11 @@ from nearly.plan.functions.casting import LIMITS
 from nearly.plan.nodes import BoundQuery, Filter, GroupBy, Plan, Project, Scan, Sort
 from nearly.plan.types import DataType, to_arrow
 from nearly.synopsis.catalogue import Synopses
-from nearly.synopsis.columns.conditions import narrowed
+from nearly.synopsis.columns.domain import narrowed
 from nearly.synopsis.query.aggregates import canonical
-from nearly.synopsis.query.answering import Estimate
-from nearly.synopsis.query.answers import BOUNDS, Presence, answer_of
-from nearly.synopsis.structure.frontier import Box, Condition
+from nearly.synopsis.query.answering import BOUNDS, Estimate, Presence, answer_of
 from nearly.synopsis.structure.rows import LOWEST, MISSING
+from nearly.synopsis.structure.tree import Box, Condition
 from nearly.synopsis.synopsis import Synopsis
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}

@@ -21,20 +21,17 @@ from nearly.engine.storage.catalog import check_name
 from nearly.errors import EngineError, NearlyError, SchemaError, Unsupported
 from nearly.plan.types import to_arrow
 from nearly.synopsis.build.definition import Definition
-from nearly.synopsis.columns.conditions import box_of, narrowed
-from nearly.synopsis.columns.tables import as_table, fitted
+from nearly.synopsis.columns.domain import box_of, narrowed
+from nearly.synopsis.columns.reading import as_table, fitted
 from nearly.synopsis.picture import picture
 from nearly.synopsis.query.aggregates import canonical
-from nearly.synopsis.query.answering import Estimate, answer
-from nearly.synopsis.query.answers import Presence, single, tabular
+from nearly.synopsis.query.answering import Estimate, Presence, answer, single, tabular
 from nearly.synopsis.query.view import View
 from nearly.synopsis.stream.follow import Topics, follow, follow_kafka
-from nearly.synopsis.structure.frontier import Box, Condition
 from nearly.synopsis.structure.rows import MISSING, Hashes, Mask
 from nearly.synopsis.structure.state import TreeState
-from nearly.synopsis.upkeep.archive import Archive, known_rows
-from nearly.synopsis.upkeep.changes import Change, Changes
-from nearly.synopsis.upkeep.known_rows import KnownRows
+from nearly.synopsis.structure.tree import Box, Condition
+from nearly.synopsis.upkeep.archive import Archive, Change, Changes, KnownRows, known_rows
 from nearly.synopsis.upkeep.live import LiveTree, Repartitioned
 from nearly.synopsis.upkeep.store import LoggedBatch, Store
 

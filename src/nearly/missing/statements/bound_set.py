@@ -9,9 +9,8 @@ from nearly.algebra.boxes import Box, Region, box, hull, intersection, meet
 from nearly.algebra.ordered_sets import OrderedSet, Rank
 from nearly.errors import ConstraintError, NearlyError, Unsupported
 from nearly.missing.statements.constraint import Constraint, ValueRange
-from nearly.missing.statements.domains import OrderedDomain
+from nearly.missing.statements.domains import OrderedDomain, RowSpace
 from nearly.missing.statements.predicates import Regions
-from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.binding.query import bind
 from nearly.plan.expressions import has_subquery
 from nearly.plan.nodes import Filter, Plan, Project, Scan

@@ -9,9 +9,8 @@ from typing import Any
 from nearly.algebra.boxes import EVERYWHERE, Box, Region
 from nearly.algebra.ordered_sets import OrderedSet
 from nearly.missing.statements.bound_set import BoundSet
-from nearly.missing.statements.domains import OrderedDomain
-from nearly.missing.statements.points import decoded, point
-from nearly.missing.statements.row_space import RowSpace
+from nearly.missing.statements.domains import OrderedDomain, RowSpace
+from nearly.missing.statements.literals import decoded, point
 
 MOST_BOXES = 5_000
 

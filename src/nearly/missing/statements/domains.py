@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal as Number
 from decimal import InvalidOperation
@@ -13,9 +13,11 @@ from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from nearly.algebra.boxes import Space
 from nearly.algebra.ordered_sets import EMPTY, END_OF_TEXTS, OrderedSet, Rank, span
-from nearly.errors import SchemaError, Unsupported
+from nearly.errors import SchemaError, Unsupported, unknown
 from nearly.plan.functions.casting import LIMITS, number
+from nearly.plan.schema import TableSchema
 from nearly.plan.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  (ranks of timestamps count from here in their own zone)
@@ -218,3 +220,36 @@ def _of_kind(value: Any, kind: type, column: str, wanted: str) -> Any:
 
 def _kind(value: Any) -> str:
     return f"of Python type {type(value).__name__}"
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpace:
+    """The domains of a table's columns; a column of another type has none. `zone` is the session's time zone."""
+
+    table: str
+    schema: TableSchema
+    domains: Mapping[str, OrderedDomain]
+    everything: Space
+    zone: str
+
+    @classmethod
+    def of(cls, schema: TableSchema, zone: str) -> RowSpace:
+        domains = {}
+        for column in schema.columns:
+            try:
+                domains[column.name] = domain_of(column.type, zone, column.name)
+            except Unsupported:
+                continue
+        return cls(schema.name, schema, domains, {name: domain.everything for name, domain in domains.items()}, zone)
+
+    def column(self, name: str) -> str:
+        """The column of that name, compared without case."""
+        found = [each.name for each in self.schema.columns if each.name.lower() == name.lower()]
+        if not found:
+            raise unknown("column", name, (each.name for each in self.schema.columns))
+        if len(found) > 1 and name not in found:
+            raise SchemaError(f"column {name!r} of table {self.table!r} is ambiguous: {', '.join(found)}")
+        chosen = name if name in found else found[0]
+        if chosen not in self.domains:
+            domain_of(next(each.type for each in self.schema.columns if each.name == chosen), self.zone, chosen)
+        return chosen

@@ -1,12 +1,16 @@
-"""Values as literals of Spark SQL that the binder reads back as the same values."""
+"""Values as literals of Spark SQL that the binder reads back as the same values, and single rows of a region."""
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from nearly.missing.statements.row_space import RowSpace
+from nearly.algebra.boxes import Box
+from nearly.algebra.half_spaces import lowest
+from nearly.algebra.ordered_sets import Rank
+from nearly.missing.statements.domains import RowSpace
 from nearly.plan.quoting import spark_name
 
 
@@ -44,3 +48,19 @@ def bounds_text(column: str, limits: tuple[Any, Any, bool | None], space: RowSpa
     parts = [] if low is None else [f"{name} >= {literal(low, space.zone)}"]
     parts += [] if high is None else [f"{name} < {literal(high, space.zone)}"]
     return " and ".join(parts) or f"{name} IS NOT NULL"
+
+
+def point(each: Box, pins: Mapping[str, Rank]) -> dict[str, Rank | None]:
+    """Some row of a box: columns of half-spaces by the solver, others by their least value, null where nothing else is allowed."""
+    ranks: dict[str, Rank | None] = {}
+    if each.planes:
+        ranks |= lowest(each.planes, each.sides, {}) or {}
+    for column, side in each.sides.items():
+        if column not in ranks:
+            ranks[column] = side.first if side.pieces else None
+    return {**ranks, **pins}
+
+
+def decoded(ranks: Mapping[str, Rank | None], space: RowSpace) -> dict[str, Any]:
+    """The row as values; columns that the constraints leave free are null."""
+    return {column: None if rank is None else space.domains[column].value(rank) for column, rank in ranks.items()}

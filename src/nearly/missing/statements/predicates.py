@@ -16,9 +16,8 @@ from nearly.algebra.boxes import EVERYWHERE, NOWHERE, Region, Space, box, inters
 from nearly.algebra.half_spaces import HalfSpace
 from nearly.algebra.ordered_sets import ONLY_NULL, OrderedSet
 from nearly.errors import Unsupported
-from nearly.missing.statements.domains import OrderedDomain
+from nearly.missing.statements.domains import OrderedDomain, RowSpace
 from nearly.missing.statements.linear import Linear, keeps_values, linear
-from nearly.missing.statements.row_space import RowSpace
 from nearly.plan.explain import show
 from nearly.plan.expressions import Call, Cast, Column, Expression, Literal
 from nearly.plan.functions.literals import timestamp

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from nearly.synopsis.build.drafting import LeafCounts
-from nearly.synopsis.structure.extremes import Largest
-from nearly.synopsis.structure.outliers import Outliers
+from nearly.synopsis.structure.extremes import Largest, Outliers
 from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate, empty
 from nearly.synopsis.structure.sample import Sample
 from nearly.synopsis.structure.state import Leaves, TreeState

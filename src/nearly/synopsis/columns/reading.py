@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from nearly.errors import SchemaError, Unsupported, unknown
 from nearly.plan import types
-from nearly.plan.types import DataType
+from nearly.plan.types import DataType, to_arrow
 from nearly.synopsis.columns.domain import LARGEST_WHOLE, Domain, as_floats, unscaled
 from nearly.synopsis.structure.rows import MISSING, Floats, Hashes, Rows, hash_columns, mix, tickets_of
 
@@ -116,3 +118,41 @@ def _words(column: pa.Array | pa.ChunkedArray) -> Hashes:
         hashed: Hashes = util.hash_array(objects, categorize=False)
         return hashed
     return np.ascontiguousarray(as_floats(column)).view(np.uint64)
+
+
+def fitted(schema: Schema, table: pa.Table, name: str) -> pa.Table:
+    """The columns that a synopsis needs, in its order and types; what is missing or does not fit is an error."""
+    spelled = {each.lower(): each for each in table.column_names}
+    kinds = {each.name: each.type for each in schema.domains} | {schema.measure: schema.measure_type}
+    columns = {}
+    for wanted in schema.columns:
+        if wanted.lower() not in spelled:
+            raise SchemaError(f"the rows lack the column {wanted!r}; synopsis {name!r} needs {', '.join(schema.columns)}")
+        column = table.column(spelled[wanted.lower()])
+        try:
+            columns[wanted] = column.cast(to_arrow(kinds[wanted])) if wanted in kinds else column
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as trouble:
+            raise SchemaError(f"column {wanted!r} must be {kinds[wanted]}: {trouble}") from trouble
+    return pa.table(columns)
+
+
+def as_table(rows: Any) -> pa.Table:
+    """Rows in any of the usual forms as an Arrow table."""
+    try:
+        if isinstance(rows, pa.Table):
+            return rows
+        if isinstance(rows, pa.RecordBatch):
+            return pa.Table.from_batches([rows])
+        if isinstance(rows, Mapping):
+            return pa.table(dict(rows))
+        if isinstance(rows, list | tuple):
+            return pa.Table.from_pylist(list(rows))
+        if hasattr(rows, "to_arrow"):
+            return rows.to_arrow()
+        if hasattr(rows, "toArrow"):
+            return rows.toArrow()
+        return pa.Table.from_pandas(rows, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, AttributeError) as trouble:
+        raise SchemaError(
+            f"rows must be an Arrow table, a pandas frame, a dict of columns or a list of dicts: {trouble}"
+        ) from trouble

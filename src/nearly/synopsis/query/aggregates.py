@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nearly.errors import unknown
-from nearly.synopsis.structure.responses import DELTA, ONE, SQUARE, VALUE
+from nearly.synopsis.structure.statistics import DELTA, ONE, SQUARE, VALUE
 
 Derived = tuple[float, tuple[float, ...]]
 """A value and its gradient by the totals."""

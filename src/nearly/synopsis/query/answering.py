@@ -1,23 +1,25 @@
-"""One query against one tree: frontier, certain bounds, estimate, interval."""
+"""One query against one tree: frontier, certain bounds, estimate, interval; and estimates as the library's one answer type."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
 from nearly.algebra.moments import pooled_freedom, quantile
+from nearly.answer import NO_ROWS, Answer, UnseenRows
 from nearly.synopsis.query import bounds
 from nearly.synopsis.query.aggregates import ESTIMATED, Derivation
 from nearly.synopsis.query.exact_part import known_value, rounding
 from nearly.synopsis.query.features import Number, StratumSums
 from nearly.synopsis.query.totals import added, exact_totals, piece_variance, totals
 from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.frontier import Box, Frontier
 from nearly.synopsis.structure.rows import Floats
 from nearly.synopsis.structure.statistics import COUNT, FIXED, ROWS, SUM, statistics_of
+from nearly.synopsis.structure.tree import Box, Frontier
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +162,86 @@ def _extreme(view: View, name: str, box: Box, frontier: Frontier) -> Estimate:
 def _largest(values: Floats) -> float:
     known = values[~np.isnan(values)]
     return float(known.max()) if known.size else -math.inf
+
+
+BOUNDS = ("value", "low", "high", "hard_low", "hard_high")
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Which groups an answer shows: all of them have rows for sure; `unseen` is what is known of those that are not shown."""
+
+    shown: int = 1
+    unseen: UnseenRows = NO_ROWS
+
+    @property
+    def complete(self) -> bool:
+        """Whether no other group can have a row."""
+        return not self.unseen.most
+
+    @property
+    def error(self) -> float:
+        """How many groups may come, as a share of those that are shown."""
+        if self.complete:
+            return 0.0
+        return self.unseen.most / self.shown if self.shown else math.inf
+
+
+ONE_ROW = Presence()
+
+
+def relative_error(estimate: Estimate) -> float:
+    """The distance from the value to the farther end of its interval as a share of the value; 0 for what is certain, infinite when
+    the value is 0 or the interval unknown."""
+    if estimate.exact:
+        return 0.0
+    reach = max(estimate.high - estimate.value, estimate.value - estimate.low)
+    if math.isnan(reach) or math.isnan(estimate.low) or math.isnan(estimate.high) or not estimate.value:
+        return 0.0 if reach == 0 else math.inf
+    return abs(reach / estimate.value)
+
+
+def answer_of(
+    tables: Mapping[str, pa.Table], estimates: Sequence[Estimate], presence: Presence, confidence: float, source: str
+) -> Answer:
+    """An answer from its five tables. It is exact when all estimates are and exactly the groups that there are are shown."""
+    value, low, high, hard_low, hard_high = (tables[bound] for bound in BOUNDS)
+    exact = presence.complete and all(each.exact for each in estimates)
+    error = max([presence.error, *map(relative_error, estimates)])
+    return Answer(
+        value, low, high, hard_low, hard_high, 1.0 if exact else min((each.share for each in estimates), default=0.0), exact,
+        confidence, error, source, {"sampled_rows": sum(each.processed for each in estimates)}, complete=presence.complete,
+        unseen=presence.unseen,
+    )  # fmt: skip
+
+
+def single(name: str, estimate: Estimate, confidence: float, source: str) -> Answer:
+    """The answer of one number."""
+    schema = pa.schema([(name, pa.float64())])
+    if estimate.exact:
+        value = pa.Table.from_arrays([_numbers(estimate.value)], schema=schema)
+        return Answer.exactly(value, source, confidence, {"sampled_rows": estimate.processed})
+    numbers = _numbers(*(getattr(estimate, bound) for bound in BOUNDS))
+    tables = {bound: pa.Table.from_arrays([numbers.slice(place, 1)], schema=schema) for place, bound in enumerate(BOUNDS)}
+    return answer_of(tables, [estimate], ONE_ROW, confidence, source)
+
+
+def _numbers(*values: float) -> pa.Array:
+    return pa.array([value if math.isfinite(value) else None for value in values], pa.float64())
+
+
+def tabular(
+    columns: Sequence[tuple[str, pa.Array | Sequence[Estimate]]], presence: Presence, confidence: float, source: str
+) -> Answer:
+    """The answer of several columns: arrays are certain (group keys), others are estimates."""
+    tables = {
+        bound: pa.table([_column(values, bound) for _, values in columns], names=[name for name, _ in columns]) for bound in BOUNDS
+    }
+    estimates = [each for _, values in columns if not isinstance(values, pa.Array) for each in values]
+    return answer_of(tables, estimates, presence, confidence, source)
+
+
+def _column(values: pa.Array | Sequence[Estimate], bound: str) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values
+    return _numbers(*(getattr(each, bound) for each in values))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from nearly.synopsis.query.features import StratumSums, plain
 from nearly.synopsis.query.totals import added
-from nearly.synopsis.structure.responses import DELTA, ONE, VALUE
+from nearly.synopsis.structure.statistics import DELTA, ONE, VALUE
 
 ROUNDING = 2.0**-40
 """Relative slack for the rounding of long sums."""

@@ -10,11 +10,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nearly.synopsis.structure.frontier import Box
-from nearly.synopsis.structure.responses import DELTA, ONE, SQUARE, VALUE, product
 from nearly.synopsis.structure.rows import Floats, Integers, Mask
 from nearly.synopsis.structure.sample import Sample
-from nearly.synopsis.structure.statistics import COUNT, FIXED, FOURTHS, POSITIVE, ROWS, SQUARES, SUM, Scales, leaf_statistics
+from nearly.synopsis.structure.statistics import (
+    COUNT,
+    DELTA,
+    FIXED,
+    FOURTHS,
+    ONE,
+    POSITIVE,
+    ROWS,
+    SQUARE,
+    SQUARES,
+    SUM,
+    VALUE,
+    Scales,
+    leaf_statistics,
+    product,
+)
+from nearly.synopsis.structure.tree import Box
 
 POWERS = 6
 """Columns 1, v, v*d, ..., v*d^4; then the responses times the weight; then the responses times each position."""

@@ -25,8 +25,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from nearly.synopsis.query.features import Features, Number, StratumSums, plain, weighted
-from nearly.synopsis.structure.responses import product
 from nearly.synopsis.structure.rows import Floats
+from nearly.synopsis.structure.statistics import product
 
 
 def added(value: Number) -> float:

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from nearly.synopsis.query.features import Features
-from nearly.synopsis.structure.frontier import Box, Frontier, Index
 from nearly.synopsis.structure.rows import Floats, Mask
 from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.structure.statistics import ROWS, leaf_statistics, roll_up
+from nearly.synopsis.structure.tree import Box, Frontier, Index
 
 
 class View:

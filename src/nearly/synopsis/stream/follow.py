@@ -13,8 +13,7 @@ import pyarrow as pa
 from nearly.engine.spark.kafka_source import kafka_stream, send
 from nearly.engine.spark.stream_follow import Following, follow_stream
 from nearly.errors import SchemaError
-from nearly.synopsis.stream.questions import answered, encoded
-from nearly.synopsis.stream.records import parsed
+from nearly.synopsis.stream.records import answered, encoded, parsed
 from nearly.synopsis.stream.rows import DELETE, INSERT, Sorted, sorted_rows
 
 if TYPE_CHECKING:

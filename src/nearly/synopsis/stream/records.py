@@ -1,16 +1,17 @@
-"""JSON records to tables: all at once when they are good, one by one only in batches that hold a bad one."""
+"""JSON records to tables and to questions, all at once when they are good, one by one only in batches that hold a bad one."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.json as pa_json
 
+from nearly.errors import NearlyError
 from nearly.plan import types
 from nearly.plan.types import to_arrow
 
@@ -91,3 +92,44 @@ def _typed(value: Any, field: pa.Field) -> Any:
     if isinstance(value, str) != pa.types.is_string(field.type):
         raise TypeError(f"column {field.name!r} must be {types.from_arrow(field.type)}, not {value!r}")
     return pa.array([value], field.type)[0].as_py()
+
+
+if TYPE_CHECKING:
+    from nearly.synopsis.synopsis import Synopsis
+
+_KNOWN = {"id", "aggregate", "where", "by", "confidence"}
+
+
+def answered(synopsis: Synopsis, value: bytes | None, fallback_id: str) -> Mapping[str, Any]:
+    """The answer to one record; a question that cannot be answered says why."""
+    try:
+        question = json.loads(value or b"")
+    except ValueError as trouble:
+        return {"id": fallback_id, "error": str(trouble)}
+    if not isinstance(question, dict) or "aggregate" not in question or set(question) - _KNOWN:
+        return {"id": fallback_id, "error": f"a question is an object with {', '.join(sorted(_KNOWN))}; 'aggregate' is needed"}
+    name = str(question.get("id", fallback_id))
+    try:
+        found = synopsis.query(
+            question["aggregate"],
+            by=question.get("by"),
+            confidence=question.get("confidence", 0.95),
+            **(question.get("where") or {}),
+        )
+    except (NearlyError, TypeError) as trouble:
+        return {"id": name, "error": str(trouble)}
+    bounds = {"low": found.low, "high": found.high, "hard_low": found.hard_low, "hard_high": found.hard_high}
+    reply: dict[str, Any] = {"id": name, "exact": found.exact, "confidence": found.confidence, "source": found.source}
+    reply["rows"] = found.table.to_pylist()
+    for bound, table in bounds.items():
+        reply[bound] = [[_finite(cell) for cell in row.values()] for row in table.to_pylist()]
+    return reply
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def encoded(reply: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """A reply as key and value of a record."""
+    return str(reply["id"]).encode(), json.dumps(reply, default=str, ensure_ascii=False).encode()

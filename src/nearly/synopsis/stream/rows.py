@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nearly.errors import NearlyError, SchemaError
-from nearly.synopsis.upkeep.changes import Change
+from nearly.synopsis.upkeep.archive import Change
 
 if TYPE_CHECKING:
     from nearly.synopsis.synopsis import Synopsis

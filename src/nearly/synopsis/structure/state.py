@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nearly.synopsis.structure.extremes import Largest
-from nearly.synopsis.structure.outliers import Outliers
+from nearly.synopsis.structure.extremes import Largest, Outliers
 from nearly.synopsis.structure.rows import Floats, Integers, Rows
 from nearly.synopsis.structure.sample import Sample
 from nearly.synopsis.structure.statistics import TURNOVER, Hull, Scales, leaf_statistics, turnover

@@ -17,8 +17,7 @@ from nearly.synopsis.build.drafting import Shape, draft_for
 from nearly.synopsis.query.view import View
 from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.structure.statistics import frame_for
-from nearly.synopsis.upkeep.archive import Archive, rebuild
-from nearly.synopsis.upkeep.changes import Changes, apply, size
+from nearly.synopsis.upkeep.archive import Archive, Changes, apply, rebuild, size
 from nearly.synopsis.upkeep.drift import BETA, Proposal, leaf_variances, propose, propose_around, verdict, weights
 
 logger = logging.getLogger(__name__)

@@ -31,7 +31,7 @@ from nearly.errors import EngineError
 from nearly.synopsis.build.definition import Definition
 from nearly.synopsis.build.packing import from_bytes, pack_rows, pack_state, to_bytes, unpack_rows, unpack_state
 from nearly.synopsis.structure.state import TreeState
-from nearly.synopsis.upkeep.changes import Change, Changes
+from nearly.synopsis.upkeep.archive import Change, Changes
 
 DESCRIPTION = "synopsis.json"
 LOG = "log"
