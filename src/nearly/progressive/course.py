@@ -121,6 +121,7 @@ class Course:
 
     def _decide(self) -> Way:
         """Check the variation ranges, and renew them; when one broke, go back to before it was used."""
+        yield from ()
         progress, ranges = self.progress, self.progress.ranges
         self._reading = Reading.of(progress.units, progress.positions)
         progress.checked = len(progress.positions)
@@ -134,7 +135,6 @@ class Course:
         progress.recomputed += ranges.undecided()
         ranges.fold()
         return Phase.ANSWERING
-        yield  # a phase without answers
 
     def _answer(self) -> Way:
         """Look at what is known, and show it where it says something."""
@@ -152,6 +152,7 @@ class Course:
 
     def _rewind(self) -> Way:
         """Read again what was decided by ranges that did not hold."""
+        yield from ()
         progress = self.progress
         progress.recoveries += 1
         progress.reread += self.job.rewind(self._valid)
@@ -161,7 +162,6 @@ class Course:
         self.job.start()
         self._arriving = None
         return Phase.READING
-        yield  # a phase without answers
 
     def _finish(self) -> Way:
         """Decisions were right if the exact values lie in the ranges; if not, everything is read again without ranges."""

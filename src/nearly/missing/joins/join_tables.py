@@ -27,9 +27,6 @@ from nearly.plan.expressions import Call, Column, Expression, Literal, conjuncti
 from nearly.plan.nodes import Filter, GroupBy, Output, Plan, Scan
 from nearly.plan.types import INT
 
-QUANTITIES = ("rows", "above", "below")
-"""What is bounded over a join: its rows, and the parts of a measure above and below zero."""
-
 
 @dataclass(frozen=True)
 class JoinTable:

@@ -28,7 +28,6 @@ _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "windows", "qualify", "distinct", "order", "limit", "offset",
     "with_", "hint", "kind",
 )  # fmt: skip
-Rewrite = Callable[[Expression], Expression]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,79 @@
+"""Planning needs no Spark: mistakes are told and plans are explained where starting one would be an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import nearly
+from nearly.engine.spark.process import SparkProcess
+from nearly.errors import NearlyError, ParseError, SchemaError, UnknownName
+from tests.fixtures.driver_only import driver_only
+
+
+@pytest.fixture
+def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[nearly.Session]:
+    def refuse(_: SparkProcess) -> None:
+        raise AssertionError("Spark is started")
+
+    monkeypatch.setattr(SparkProcess, "begin", refuse)
+    pq.write_table(pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]}), tmp_path / "t.parquet")
+    with driver_only(tmp_path / "catalog") as session:
+        session.register("t", tmp_path / "t.parquet")
+        yield session
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("select a frm t where", ParseError, "not a query"),
+        ("select , a from t", ParseError, "comma"),
+        ("drop table t", ParseError, "only a query"),
+        ("select a from u", UnknownName, "'u'"),
+        ("select c from t", UnknownName, "'c'"),
+        ("select t.c from t", UnknownName, "c"),
+        ("select summ(a) from t", UnknownName, "summ"),
+        ("select a from t where b", SchemaError, "boolean"),
+        ("select a, count(*) from t", SchemaError, "a"),
+        ("select a from t group by b", SchemaError, "a"),
+        ("select sum(sum(a)) from t", SchemaError, ""),
+        ("select a from t union select a, b from t", SchemaError, "columns"),
+        ("select (select a, b from t) from t", SchemaError, ""),
+        ("select a from t order by 7", SchemaError, "7"),
+    ],
+)
+def test_mistakes_are_told(db: nearly.Session, text: str, error: type[NearlyError], said: str) -> None:
+    for use in (lambda query: query.explain(), lambda query: query.exact(), lambda query: query.run(error=0.1)):
+        with pytest.raises(error, match=said):
+            use(db.sql(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "kernel"),
+    [
+        ("select sum(a) as s from t where a > 1", "native"),
+        ("select upper(b), a + 1, case when a > 1 then b end from t", "native"),
+        ("select b, count(*) from t group by rollup(b) order by 2 desc limit 1", "native"),
+        ("select a, row_number() over (order by a) from t", "native"),
+        ("select xxhash64(a) as h from t", "spark"),
+        ("select a from t tablesample (10 percent)", "spark"),
+    ],
+)
+def test_plans_are_explained(db: nearly.Session, text: str, kernel: str) -> None:
+    assert db.sql(text).explain().startswith(f"kernel: {kernel}\n")
+
+
+def test_a_query_is_planned_once_for_a_version(db: nearly.Session, tmp_path: Path) -> None:
+    planner = db._engine.planner
+    prepared = planner.prepare("select count(*) as n from t")
+    assert planner.is_current(prepared)
+    assert [table.version for table in prepared.snapshot] == [1]
+    pq.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "t.parquet")
+    db.refresh("t")
+    assert not planner.is_current(prepared)
+    assert [table.version for table in planner.prepare("select count(*) as n from t").snapshot] == [2]
+    assert prepared.schema("T").rows == 3
