@@ -20,8 +20,9 @@ from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.derive import constraints_from
 from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
 from nearly.missing.programmes.cells import TimeLimit
+from nearly.missing.programmes.effects import Question
 from nearly.missing.programmes.measures import MissingMeasure
-from nearly.missing.programmes.problem import Problem, Question
+from nearly.missing.programmes.problem import Problem
 from nearly.missing.statements.bound_set import BoundConstraint, BoundSet, connected
 from nearly.missing.statements.domains import RowSpace
 from nearly.missing.statements.predicates import Regions

@@ -12,8 +12,9 @@ from nearly.missing.certain import Bounds
 from nearly.missing.joins.edge_cover import Relation, edge_cover, product
 from nearly.missing.programmes.aggregate_range import Certain, Ranger
 from nearly.missing.programmes.cells import TimeLimit, decompose
+from nearly.missing.programmes.effects import Question
 from nearly.missing.programmes.measures import MissingMeasure
-from nearly.missing.programmes.problem import Problem, Question
+from nearly.missing.programmes.problem import Problem
 from nearly.missing.statements.bound_set import bind_constraints, region_of
 from nearly.missing.statements.constraint import Constraint
 from nearly.missing.statements.domains import RowSpace

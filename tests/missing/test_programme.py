@@ -14,8 +14,9 @@ from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, R
 from nearly.missing.programmes.allocation import Allocation, Independent
 from nearly.missing.programmes.cells import Cell, TimeLimit, decompose
 from nearly.missing.programmes.conflicts import refuse_conflicts
+from nearly.missing.programmes.effects import Question
 from nearly.missing.programmes.measures import MissingMeasure
-from nearly.missing.programmes.problem import Problem, Question
+from nearly.missing.programmes.problem import Problem
 from nearly.missing.programmes.programme import Programme
 from nearly.missing.statements.bound_set import bind_constraints, region_of
 from nearly.missing.statements.domains import RowSpace

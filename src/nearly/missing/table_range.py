@@ -16,8 +16,9 @@ from nearly.missing.certain import AverageParts, Bounds, bounds_at, without_piec
 from nearly.missing.groups import Key, group_region, key_columns, new_groups
 from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
 from nearly.missing.programmes.cells import TimeLimit
+from nearly.missing.programmes.effects import Question
 from nearly.missing.programmes.measures import MissingMeasure
-from nearly.missing.programmes.problem import Problem, Question
+from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_query import AnswerColumn, RangeQuery
 from nearly.missing.statements.bound_set import sources_of
 from nearly.missing.statements.predicates import Regions

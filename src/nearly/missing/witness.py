@@ -15,8 +15,9 @@ from nearly.algebra.ordered_sets import Rank, span
 from nearly.errors import ConstraintError, SchemaError, Unsupported, unknown
 from nearly.missing.programmes.aggregate_range import ENDS, AggregateRange
 from nearly.missing.programmes.cells import TimeLimit
+from nearly.missing.programmes.effects import Question
 from nearly.missing.programmes.measures import MissingMeasure
-from nearly.missing.programmes.problem import End, Problem, Question
+from nearly.missing.programmes.problem import End, Problem
 from nearly.missing.programmes.sensitivity import Explanation, bindings
 from nearly.missing.statements.domains import RowSpace
 from nearly.missing.statements.literals import decoded, point

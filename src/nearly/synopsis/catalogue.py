@@ -18,8 +18,9 @@ from nearly.engine.storage.catalog import check_name
 from nearly.engine.storage.layouts import Table, resolve
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.synopsis.build.definition import Budget, Definition, column_sets, partial_leaves
-from nearly.synopsis.build.drafting import Census, Contents, Draft, LeafCounts, Shape, Survey, draft, finished, surveyed
+from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, finished
 from nearly.synopsis.build.packing import from_bytes, unpack_part
+from nearly.synopsis.build.passes import Census, Contents, Survey, surveyed
 from nearly.synopsis.columns.domain import domains_for
 from nearly.synopsis.columns.reading import Schema
 from nearly.synopsis.structure.rows import Hashes, Rows, empty

@@ -22,7 +22,7 @@ from nearly.plan.functions.casting import LIMITS
 from nearly.plan.nodes import BoundQuery, Filter, GroupBy, Plan, Project, Scan, Sort
 from nearly.plan.types import DataType, to_arrow
 from nearly.synopsis.catalogue import Synopses
-from nearly.synopsis.columns.domain import narrowed
+from nearly.synopsis.columns.reading import narrowed
 from nearly.synopsis.query.aggregates import canonical
 from nearly.synopsis.query.answering import BOUNDS, Estimate, Presence, answer_of
 from nearly.synopsis.structure.rows import LOWEST, MISSING

@@ -21,8 +21,7 @@ from nearly.engine.storage.catalog import check_name
 from nearly.errors import EngineError, NearlyError, SchemaError, Unsupported
 from nearly.plan.types import to_arrow
 from nearly.synopsis.build.definition import Definition
-from nearly.synopsis.columns.domain import box_of, narrowed
-from nearly.synopsis.columns.reading import as_table, fitted
+from nearly.synopsis.columns.reading import as_table, box_of, fitted, narrowed
 from nearly.synopsis.picture import picture
 from nearly.synopsis.query.aggregates import canonical
 from nearly.synopsis.query.answering import Estimate, Presence, answer, single, tabular

@@ -28,8 +28,9 @@ from nearly.missing.joins.edge_cover import SAFETY, edge_cover, product
 from nearly.missing.joins.join_tables import JoinTable, join_tables
 from nearly.missing.programmes.aggregate_range import Certain, Ranger
 from nearly.missing.programmes.cells import TimeLimit
+from nearly.missing.programmes.effects import Question
 from nearly.missing.programmes.measures import MissingMeasure
-from nearly.missing.programmes.problem import Problem, Question
+from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_query import RangeQuery, belongs_to
 from nearly.missing.values import end_value, half_width, rounded
 from nearly.plan.expressions import AggregateCall, Expression

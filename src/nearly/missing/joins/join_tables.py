@@ -15,10 +15,12 @@ from nearly.engine.plans import run_plan
 from nearly.errors import Unsupported
 from nearly.missing.certain import number
 from nearly.missing.joins.edge_cover import Relation
-from nearly.missing.programmes.aggregate_range import Ranger, count_end, total_end
+from nearly.missing.programmes.aggregate_range import Ranger
 from nearly.missing.programmes.cells import TimeLimit
+from nearly.missing.programmes.effects import AMOUNTS, Effect, Question
 from nearly.missing.programmes.measures import MissingMeasure
-from nearly.missing.programmes.problem import AMOUNTS, Effect, Problem, Question
+from nearly.missing.programmes.problem import Problem
+from nearly.missing.programmes.sums import count_end, total_end
 from nearly.missing.range_query import RangeQuery, belongs_to
 from nearly.missing.statements.bound_set import sources_of
 from nearly.missing.statements.predicates import Regions

@@ -10,8 +10,10 @@ from typing import Any
 from nearly.missing.certain import Bounds, number
 from nearly.missing.programmes.average import average_end
 from nearly.missing.programmes.cells import TimeLimit
+from nearly.missing.programmes.effects import AMOUNTS, RANKS, Question
 from nearly.missing.programmes.extremes import extreme_end
-from nearly.missing.programmes.problem import AMOUNTS, RANKS, Effect, End, Problem, Question, Stake
+from nearly.missing.programmes.problem import End, Problem, Stake
+from nearly.missing.programmes.sums import count_end, sum_end
 
 ENDS = ("low", "high")
 
@@ -142,51 +144,3 @@ def _extreme(end: End, certain: Any, best: Callable[..., Any]) -> Any:
 def _unknown(function: str, question: Question) -> AggregateRange:
     nothing = End(None, False, (), (), (), "low")
     return AggregateRange(function, question, None, None, (nothing, nothing), is_column=False)
-
-
-ONE = Fraction(1)
-
-
-def sum_end(stakes: Sequence[Stake], end: str) -> End:
-    """The least (`low`) or greatest (`high`) sum over the missing rows."""
-    return total_end(stakes, end, (lambda effect: effect.high) if end == "high" else (lambda effect: effect.low))
-
-
-def count_end(stakes: Sequence[Stake], end: str) -> End:
-    """The least or greatest number of missing rows that count."""
-    return total_end([Stake(stake.part, stake.effects) for stake in stakes], end, lambda _: 1)
-
-
-def total_end(stakes: Sequence[Stake], end: str, value_of: Callable[[Effect], int | None]) -> End:
-    """One end of the total of a value of each counting row, in the stakes' units."""
-    sign = 1 if end == "high" else -1
-    total: Fraction | None = Fraction(0)
-    proven = True
-    counts, takes, gains = [], [], []
-    for stake in stakes:
-        gained, taken = _gains(stake.effects, value_of, sign)
-        allocation = stake.part.block.best(gained)
-        total = None if total is None or allocation.bound is None else total + allocation.bound * stake.unit
-        proven = proven and allocation.proven and stake.part.is_exact
-        counts.append(allocation.counts)
-        takes.append(taken)
-        gains.append(gained)
-    units = [stake.unit for stake in stakes]
-    return End(None if total is None else sign * total, proven, stakes, counts, takes, end, gains=gains, units=units)
-
-
-def _gains(effects: Sequence[Effect], value_of: Callable[[Effect], int | None], sign: int) -> tuple[list[int | None], list[bool]]:
-    """What one row of each cell gains at best (None: without limit), and whether it counts for that."""
-    gains: list[int | None] = []
-    takes = []
-    for effect in effects:
-        if not effect.counts:
-            gains.append(0)
-            takes.append(False)
-            continue
-        value = value_of(effect)
-        gain = None if value is None else value * sign
-        loses = effect.silent and gain is not None and gain < 0
-        gains.append(0 if loses else gain)
-        takes.append(not loses)
-    return gains, takes

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from nearly.missing.programmes.aggregate_range import count_end
-from nearly.missing.programmes.problem import Effect, End, Stake
+from nearly.missing.programmes.effects import Effect
+from nearly.missing.programmes.problem import End, Stake
+from nearly.missing.programmes.sums import count_end
 
 MOST_STEPS = 200
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from nearly.algebra.boxes import Box, Region
 from nearly.algebra.ordered_sets import OrderedSet
-from nearly.missing.programmes.problem import AMOUNTS, Effect, Question, SpanOf, in_units
+from nearly.missing.programmes.effects import AMOUNTS, Effect, Question, SpanOf, in_units
 from nearly.missing.statements.bound_set import BoundConstraint, sole_box
 from nearly.missing.statements.domains import RowSpace
 

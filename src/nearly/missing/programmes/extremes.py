@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nearly.missing.programmes.problem import Effect, End, Stake
+from nearly.missing.programmes.effects import Effect
+from nearly.missing.programmes.problem import End, Stake
 
 
 def extreme_end(stakes: Sequence[Stake], function: str, end: str, *, certain: bool) -> End:

@@ -5,22 +5,16 @@ Pieces of a pass are merged by `LeafCounts.merge`, so rows may come in any order
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from nearly.errors import SchemaError
-from nearly.synopsis.build.packing import from_bytes, pack_part, to_bytes
-from nearly.synopsis.columns.domain import MOST_TEXTS
-from nearly.synopsis.columns.reading import Schema, row_numbers
 from nearly.synopsis.partition import one_column
 from nearly.synopsis.partition.several_columns import MaximumVariance, grow
 from nearly.synopsis.partition.variance import Prefixes
 from nearly.synopsis.structure.extremes import Outliers
-from nearly.synopsis.structure.rows import Floats, Hashes, Integers, Rows, concatenate, empty, tickets_of
+from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate, empty
 from nearly.synopsis.structure.sample import Sample, arranged, lowest_tickets
 from nearly.synopsis.structure.state import Leaves, TreeState
 from nearly.synopsis.structure.statistics import Scales, frame_for
@@ -181,92 +175,3 @@ def _drawn(plan: Draft, offered: Rows, leaf: Integers) -> Sample:
     if plan.shape.pooled:
         return arranged(offered, leaf, plan.ceiling, plan.shape.drawn, pooled=True).within()
     return lowest_tickets(offered, leaf, plan.quota, plan.ceiling, plan.shape.drawn)
-
-
-PLANNING = 0x706C616E
-"""Sets the draw of the planning sample apart from that of the leaf samples."""
-
-
-@dataclass(slots=True)
-class Survey:
-    """First pass: a uniform sample of whole rows, and all different texts."""
-
-    schema: Schema
-    rate: float
-    _sampled: list[pa.RecordBatch] = field(default_factory=list)
-    _texts: dict[str, pa.Array] = field(default_factory=dict)
-
-    def take(self, file: int, first_row: int, batch: pa.RecordBatch) -> None:
-        tickets = tickets_of(row_numbers(file, first_row, batch.num_rows), self.schema.seed ^ PLANNING)
-        self._sampled.append(batch.take(pa.array(np.flatnonzero(tickets < self.rate))))
-        for domain in self.schema.domains:
-            if domain.kind == "text":
-                known = self._texts.get(domain.name, pa.array([], pa.string()))
-                found = pc.unique(pa.chunked_array([known, batch.column(domain.name)])).drop_null()
-                self._texts[domain.name] = found[: MOST_TEXTS + 1]
-
-    def finish(self) -> bytes:
-        sink = pa.BufferOutputStream()
-        if self._sampled:
-            with pa.ipc.new_stream(sink, self._sampled[0].schema) as writer:
-                for batch in self._sampled:
-                    writer.write_batch(batch)
-        texts = {
-            f"texts_{name}": np.frombuffer(json.dumps(values.to_pylist()).encode(), np.uint8)
-            for name, values in self._texts.items()
-        }
-        return to_bytes({"rows": np.frombuffer(sink.getvalue(), np.uint8), **texts})
-
-
-def surveyed(schema: Schema, findings: list[bytes]) -> pa.Table | None:
-    """The planning sample of all tasks; the texts go into the schema, in alphabetical order."""
-    tables: list[pa.Table] = []
-    texts: dict[str, set[str]] = {}
-    for finding in findings:
-        arrays = from_bytes(finding)
-        if arrays["rows"].size:
-            tables.append(pa.ipc.open_stream(pa.py_buffer(arrays["rows"].tobytes())).read_all())
-        for domain in schema.domains:
-            if f"texts_{domain.name}" in arrays:
-                texts.setdefault(domain.name, set()).update(json.loads(arrays[f"texts_{domain.name}"].tobytes()))
-    for domain in schema.domains:
-        domain.add_texts(sorted(texts.get(domain.name, ())))
-    return pa.concat_tables(tables) if tables else None
-
-
-@dataclass(slots=True)
-class Census:
-    """Second pass: every row is counted in its leaf of every tree, and offered to the samples."""
-
-    schema: Schema
-    drafts: list[Draft]
-    _parts: list[LeafCounts] = field(default_factory=list)
-
-    def take(self, file: int, first_row: int, batch: pa.RecordBatch) -> None:
-        if not self._parts:
-            self._parts = [LeafCounts.nothing(draft) for draft in self.drafts]
-        rows = self.schema.rows(batch, row_numbers(file, first_row, batch.num_rows))
-        for draft, part in zip(self.drafts, self._parts, strict=True):
-            part.add(draft, rows)
-
-    def finish(self) -> bytes:
-        parts = self._parts or [LeafCounts.nothing(draft) for draft in self.drafts]
-        for part in parts:
-            part.offered = [self.schema.identified(rows) for rows in part.offered]
-            part.outliers = replace(part.outliers, rows=self.schema.identified(part.outliers.rows))
-        packed = [pack_part(part, len(self.schema.domains)) for part in parts]
-        return to_bytes({f"part_{place}": np.frombuffer(data, np.uint8) for place, data in enumerate(packed)})
-
-
-@dataclass(slots=True)
-class Contents:
-    """A pass that tells the content of every row, by which deletes are checked."""
-
-    schema: Schema
-    _found: list[Hashes] = field(default_factory=list)
-
-    def take(self, file: int, first_row: int, batch: pa.RecordBatch) -> None:  # noqa: ARG002  where a row stands does not matter
-        self._found.append(self.schema.identified(self.schema.rows(batch)).content)
-
-    def finish(self) -> bytes:
-        return np.concatenate([np.empty(0, np.uint64), *self._found]).tobytes()

@@ -8,7 +8,7 @@ numbers beyond 2^53 would fall together and are refused.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -21,9 +21,7 @@ import pyarrow.compute as pc
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan import types
 from nearly.plan.types import DataType
-from nearly.synopsis.columns.reading import Schema
 from nearly.synopsis.structure.rows import LOWEST, MISSING, Floats
-from nearly.synopsis.structure.tree import Box, Condition
 
 LARGEST_WHOLE = 2.0**53
 MOST_DIGITS = 18
@@ -259,34 +257,3 @@ def as_floats(column: pa.Array | pa.ChunkedArray) -> Floats:
 def domains_for(columns: Sequence[tuple[str, DataType]]) -> list[Domain]:
     """The domains of some columns; one whose type cannot be filtered on is an error."""
     return [Domain(name, type_) for name, type_ in columns]
-
-
-PAIR = 2
-
-
-def box_of(schema: Schema, conditions: Mapping[str, Any]) -> Box:
-    """The box of `column=value` and `column=(low, high)` conditions; an end of None is open, a value of None means IS NULL."""
-    found: dict[int, Condition] = {}
-    for name, wanted in conditions.items():
-        place = schema.place(name)
-        if place in found:
-            raise SchemaError(f"column {name!r} has two conditions; give one range")
-        domain = schema.domains[place]
-        if isinstance(wanted, tuple | list):
-            if len(wanted) != PAIR:
-                raise SchemaError(f"{name}={wanted!r}: a range is a pair (low, high), either of them None when open")
-            found[place] = Condition(place, *domain.between(*wanted))
-        elif wanted is None:
-            found[place] = Condition(place, MISSING, MISSING)
-        else:
-            found[place] = Condition(place, *domain.between(wanted, wanted))
-    return tuple(found.values())
-
-
-def narrowed(box: Box, extra: Condition) -> Box:
-    """The box with one more condition."""
-    for each in box:
-        if each.dimension == extra.dimension:
-            met = Condition(each.dimension, max(each.low, extra.low), min(each.high, extra.high))
-            return tuple(met if other is each else other for other in box)
-    return (*box, extra)

@@ -1,4 +1,4 @@
-"""From Arrow tables to `Rows`: coordinates, the measure, and the identity that lets a delete find its row in the sample."""
+"""From Arrow tables to `Rows`: coordinates, the measure, and the identity that lets a delete find its row; conditions to boxes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from nearly.errors import SchemaError, Unsupported, unknown
 from nearly.plan import types
 from nearly.plan.types import DataType, to_arrow
 from nearly.synopsis.columns.domain import LARGEST_WHOLE, Domain, as_floats, unscaled
+from nearly.synopsis.structure.frontier import Box, Condition
 from nearly.synopsis.structure.rows import MISSING, Floats, Hashes, Rows, hash_columns, mix, tickets_of
 
 LARGEST_VALUE = 1e70
@@ -156,3 +157,34 @@ def as_table(rows: Any) -> pa.Table:
         raise SchemaError(
             f"rows must be an Arrow table, a pandas frame, a dict of columns or a list of dicts: {trouble}"
         ) from trouble
+
+
+PAIR = 2
+
+
+def box_of(schema: Schema, conditions: Mapping[str, Any]) -> Box:
+    """The box of `column=value` and `column=(low, high)` conditions; an end of None is open, a value of None means IS NULL."""
+    found: dict[int, Condition] = {}
+    for name, wanted in conditions.items():
+        place = schema.place(name)
+        if place in found:
+            raise SchemaError(f"column {name!r} has two conditions; give one range")
+        domain = schema.domains[place]
+        if isinstance(wanted, tuple | list):
+            if len(wanted) != PAIR:
+                raise SchemaError(f"{name}={wanted!r}: a range is a pair (low, high), either of them None when open")
+            found[place] = Condition(place, *domain.between(*wanted))
+        elif wanted is None:
+            found[place] = Condition(place, MISSING, MISSING)
+        else:
+            found[place] = Condition(place, *domain.between(wanted, wanted))
+    return tuple(found.values())
+
+
+def narrowed(box: Box, extra: Condition) -> Box:
+    """The box with one more condition."""
+    for each in box:
+        if each.dimension == extra.dimension:
+            met = Condition(each.dimension, max(each.low, extra.low), min(each.high, extra.high))
+            return tuple(met if other is each else other for other in box)
+    return (*box, extra)
