@@ -13,8 +13,8 @@ from nearly.errors import SchemaError, Unsupported, unknown
 from nearly.plan import types
 from nearly.plan.types import DataType, to_arrow
 from nearly.synopsis.columns.domain import LARGEST_WHOLE, Domain, as_floats, unscaled
-from nearly.synopsis.structure.frontier import Box, Condition
 from nearly.synopsis.structure.rows import MISSING, Floats, Hashes, Rows, hash_columns, mix, tickets_of
+from nearly.synopsis.structure.tree import Box, Condition
 
 LARGEST_VALUE = 1e70
 """Fourth powers of values are added up."""
