@@ -75,8 +75,8 @@ print(total)
 class Committer:
     """Adds parts to a table of the user's files and to one of the library's own, again and again, and prepares layouts."""
 
-    def __init__(self, db: nearly.Session, files: Path) -> None:
-        self.db, self.files = db, files
+    def __init__(self, db: nearly.Session, files: Path, spark: Any) -> None:
+        self.db, self.files, self.spark = db, files, spark
         self.committed = 1
         self.trouble: BaseException | None = None
         self._done = threading.Event()
@@ -97,7 +97,7 @@ class Committer:
             while not self._done.is_set() and self.committed < 60:
                 pq.write_table(part(self.committed), self.files / f"{self.committed:03d}.parquet", row_group_size=4_000)
                 self.db.refresh("files")
-                self.db.append("rows", part(self.committed))
+                self.db.append("rows", self.spark.createDataFrame(part(self.committed)))
                 self.committed += 1
                 if self.committed % 4 == 0:
                     self.db.prepare("rows")
@@ -117,9 +117,9 @@ def changing(spark: Any, tmp_path: Path) -> Iterator[tuple[nearly.Session, Path]
 
 
 @pytest.mark.parametrize("seconds", [4, pytest.param(60, marks=pytest.mark.long)])
-def test_law_an_answer_is_of_one_version(changing: tuple[nearly.Session, Path], seconds: int) -> None:
+def test_law_an_answer_is_of_one_version(changing: tuple[nearly.Session, Path], spark: Any, seconds: int) -> None:
     db, files = changing
-    with Committer(db, files) as committer:
+    with Committer(db, files, spark) as committer:
         asked, wrong = ask_for(db, seconds, ("files", "rows"))
     assert wrong == []
     assert asked > 0
@@ -128,13 +128,15 @@ def test_law_an_answer_is_of_one_version(changing: tuple[nearly.Session, Path], 
 
 
 @pytest.mark.long
-def test_law_an_answer_is_of_one_version_in_another_process(changing: tuple[nearly.Session, Path], tmp_path: Path) -> None:
+def test_law_an_answer_is_of_one_version_in_another_process(
+    changing: tuple[nearly.Session, Path], spark: Any, tmp_path: Path
+) -> None:
     """Readers that open the catalog again and again remove what no table refers to, and what nobody reads."""
     db, files = changing
     command = [sys.executable, "-c", READER, str(tmp_path / "catalog"), "40"]
     root = Path(__file__).parents[2]
     readers = [subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    with Committer(db, files):
+    with Committer(db, files, spark):
         asked, wrong = ask_for(db, 30, ("files", "rows"))
         ended = [reader.communicate(timeout=200) for reader in readers]
     assert wrong == []

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from functools import reduce
-from typing import Any
+from functools import partial, reduce
+from typing import Any, cast
 
-from nearly.plan.expressions import Call, Column, Expression, map_value, transform
-from nearly.plan.nodes import Field, Output, Plan
+from nearly.plan.expressions import Call, Column, Expression, map_value, substitute, transform
+from nearly.plan.nodes import Field, GroupBy, Output, Plan, Project
 
 COMMUTATIVE = frozenset({"=", "<>", "<=>", "+", "*"})
 MIRRORED = {">": "<", ">=": "<="}
@@ -35,10 +35,20 @@ class _Renaming:
         self._names: dict[str, str] = {}
 
     def plan(self, node: Plan) -> Plan:
+        if isinstance(node, GroupBy | Project):
+            node = self._without_renaming(node)
         below = {id(child): self.plan(child) for child in node.children}
         for column in node.columns:
             self._named(column.name)
         return replace(node, **{field.name: self._value(getattr(node, field.name), below) for field in fields(node)})
+
+    def _without_renaming(self, node: GroupBy | Project) -> GroupBy | Project:
+        """A node that names its own columns does not need a projection below it that only names others."""
+        while isinstance(below := node.child, Project) and all(isinstance(each.expression, Column) for each in below.outputs):
+            node = replace(node, child=below.child)
+            given = {each.name: each.expression for each in below.outputs if each.expression != each.column}
+            node = cast("GroupBy | Project", node.map_own_expressions(partial(substitute, values=given)))
+        return node
 
     def _named(self, name: str) -> str:
         return self._names.setdefault(name, f"#{len(self._names)}")

@@ -97,9 +97,9 @@ class Catalog:
         with exclusive(self.path / ".lock"):
             yield
 
-    def save(self, table: Table) -> None:
+    def save(self, table: Table) -> Table:
         """Commit the table in place of any of its name."""
-        self.commit(table.name, lambda _: table)
+        return self.commit(table.name, lambda _: table)
 
     def commit(self, name: str, change: Callable[[Table | None], Table]) -> Table:
         """Replace a table by what `change` makes of its present state, all at once."""

@@ -32,9 +32,7 @@ def register_parquet(
 ) -> Table:
     """Register local Parquet files, given by a path, a glob, a directory or several of them, in the catalog."""
     check_name(name)
-    table = describe_parquet(name, locations_of(source), key, clustered_by, target, hashed)
-    catalog.save(table)
-    return table
+    return catalog.save(describe_parquet(name, locations_of(source), key, clustered_by, target, hashed))
 
 
 def locations_of(source: Source) -> tuple[str, ...]:
