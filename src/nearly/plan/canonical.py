@@ -38,6 +38,7 @@ class _Renaming:
         if isinstance(node, GroupBy | Project):
             node = self._without_renaming(node)
         below = {id(child): self.plan(child) for child in node.children}
+        self._pass_on(node)
         for column in node.columns:
             self._named(column.name)
         return replace(node, **{field.name: self._value(getattr(node, field.name), below) for field in fields(node)})
@@ -49,6 +50,14 @@ class _Renaming:
             given = {each.name: each.expression for each in below.outputs if each.expression != each.column}
             node = cast("GroupBy | Project", node.map_own_expressions(partial(substitute, values=given)))
         return node
+
+    def _pass_on(self, node: Plan) -> None:
+        """A column that is only handed on keeps its name, once."""
+        outputs = node.keys if isinstance(node, GroupBy) else node.outputs if isinstance(node, Project) else ()
+        taken: set[str] = set()
+        for output in outputs:
+            if isinstance(output.expression, Column) and self._named(output.expression.name) not in taken:
+                taken.add(self._names.setdefault(output.name, self._named(output.expression.name)))
 
     def _named(self, name: str) -> str:
         return self._names.setdefault(name, f"#{len(self._names)}")
