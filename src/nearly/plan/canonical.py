@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import partial, reduce
+from itertools import count
 from typing import Any, cast
 
 from nearly.plan.expressions import Call, Column, Expression, map_value, substitute, transform
@@ -33,6 +34,7 @@ class _Renaming:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
+        self._numbers = count()
 
     def plan(self, node: Plan) -> Plan:
         if isinstance(node, GroupBy | Project):
@@ -60,7 +62,9 @@ class _Renaming:
                 taken.add(self._names.setdefault(output.name, self._named(output.expression.name)))
 
     def _named(self, name: str) -> str:
-        return self._names.setdefault(name, f"#{len(self._names)}")
+        if name not in self._names:
+            self._names[name] = f"#{next(self._numbers)}"
+        return self._names[name]
 
     def _value(self, value: Any, below: dict[int, Plan]) -> Any:
         match value:
