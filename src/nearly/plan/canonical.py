@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial, reduce
 from itertools import count
 from typing import Any, cast
@@ -21,7 +21,7 @@ MIRRORED = {">": "<", ">=": "<="}
 
 def canonical(plan: Plan) -> Plan:
     """The plan with names that tell only places. Law: it gives the same rows, and `canonical(canonical(p)) == canonical(p)`."""
-    return _Renaming().plan(plan)
+    return _Renaming().plan(plan)[0]
 
 
 def fingerprint(plan: Plan) -> str:
@@ -29,55 +29,63 @@ def fingerprint(plan: Plan) -> str:
     return hashlib.sha256(repr(canonical(plan)).encode()).hexdigest()[:16]
 
 
+Names = dict[str, str]
+"""New names of columns by their old ones."""
+
+
 class _Renaming:
-    """Names are numbered where they first occur, children before parents."""
+    """Names are numbered where they are made, children before parents; a part that occurs twice gets other names each time."""
 
     def __init__(self) -> None:
-        self._names: dict[str, str] = {}
         self._numbers = count()
 
-    def plan(self, node: Plan) -> Plan:
+    def plan(self, node: Plan) -> tuple[Plan, Names]:
+        """The renamed plan, and the names of its columns."""
         if isinstance(node, GroupBy | Project):
-            node = self._without_renaming(node)
-        below = {id(child): self.plan(child) for child in node.children}
-        self._pass_on(node)
-        for column in node.columns:
-            self._named(column.name)
-        return replace(node, **{field.name: self._value(getattr(node, field.name), below) for field in fields(node)})
+            node = _without_renaming(node)
+        below = [self.plan(child) for child in node.children]
+        given: Names = {}
+        for _, names in reversed(below):
+            given |= names
+        made = self._made(node, given)
+        changed = _Changing({**made, **given}, made, iter([plan for plan, _ in below]))
+        renamed = replace(node, **{field.name: changed(getattr(node, field.name)) for field in fields(node)})
+        return renamed, {column.name: made.get(column.name, given.get(column.name, column.name)) for column in node.columns}
 
-    def _without_renaming(self, node: GroupBy | Project) -> GroupBy | Project:
-        """A node that names its own columns does not need a projection below it that only names others."""
-        while isinstance(below := node.child, Project) and all(isinstance(each.expression, Column) for each in below.outputs):
-            node = replace(node, child=below.child)
-            given = {each.name: each.expression for each in below.outputs if each.expression != each.column}
-            node = cast("GroupBy | Project", node.map_own_expressions(partial(substitute, values=given)))
-        return node
-
-    def _pass_on(self, node: Plan) -> None:
-        """A column that is only handed on keeps its name, once."""
+    def _made(self, node: Plan, given: Names) -> Names:
+        """Names for what a node makes itself; a column that is only handed on keeps its name, once."""
         outputs = node.keys if isinstance(node, GroupBy) else node.outputs if isinstance(node, Project) else ()
-        taken: set[str] = set()
+        made: Names = {}
         for output in outputs:
-            if isinstance(output.expression, Column) and self._named(output.expression.name) not in taken:
-                taken.add(self._names.setdefault(output.name, self._named(output.expression.name)))
+            name = given.get(output.expression.name) if isinstance(output.expression, Column) else None
+            made[output.name] = self._new() if name is None or name in made.values() else name
+        for column in node.columns:
+            if column.name not in given and column.name not in made:
+                made[column.name] = self._new()
+        return made
 
-    def _named(self, name: str) -> str:
-        if name not in self._names:
-            self._names[name] = f"#{next(self._numbers)}"
-        return self._names[name]
+    def _new(self) -> str:
+        return f"#{next(self._numbers)}"
 
-    def _value(self, value: Any, below: dict[int, Plan]) -> Any:
+
+@dataclass(frozen=True, slots=True)
+class _Changing:
+    """The fields of one node under new names: `read` in its expressions, `made` for its own columns."""
+
+    read: Names
+    made: Names
+    plans: Iterator[Plan]
+
+    def __call__(self, value: Any) -> Any:
         match value:
             case Plan():
-                return below[id(value)]
+                return next(self.plans)
             case Output():
-                return Output(self._named(value.name), self._expression(value.expression))
+                return Output(self.made.get(value.name, value.name), self._expression(value.expression))
             case Field():
-                return replace(value, name=self._named(value.name))
+                return replace(value, name=self.made[value.name])
             case tuple():
-                return tuple(self._value(each, below) for each in value)
-            case Expression():
-                return self._expression(value)
+                return tuple(self(each) for each in value)
         return map_value(value, self._expression)
 
     def _expression(self, expression: Expression) -> Expression:
@@ -86,7 +94,7 @@ class _Renaming:
     def _ordered(self, each: Expression) -> Expression:
         match each:
             case Column():
-                return replace(each, name=self._named(each.name))
+                return replace(each, name=self.read.get(each.name, each.name))
             case Call(function=function, arguments=(left, right)) if function in MIRRORED:
                 return replace(each, function=MIRRORED[function], arguments=(right, left))
             case Call(function="and" | "or"):
@@ -95,6 +103,15 @@ class _Renaming:
             case Call(function=function) if function in COMMUTATIVE:
                 return replace(each, arguments=tuple(sorted(each.arguments, key=repr)))
         return each
+
+
+def _without_renaming(node: GroupBy | Project) -> GroupBy | Project:
+    """A node that names its own columns does not need a projection below it that only names others."""
+    while isinstance(below := node.child, Project) and all(isinstance(each.expression, Column) for each in below.outputs):
+        given = {each.name: each.expression for each in below.outputs if each.expression != each.column}
+        node = replace(node, child=below.child)
+        node = cast("GroupBy | Project", node.map_own_expressions(partial(substitute, values=given)))
+    return node
 
 
 def _flat(expression: Expression, function: str) -> Iterator[Expression]:
