@@ -1,6 +1,7 @@
-"""Answer TPC-H queries in a process of its own, as a Connect client or a second driver must: `URL CATALOG OUTPUT NUMBERS [kill]`.
+"""Answer TPC-H queries in a process of its own, as a Connect client or a second driver must: `URL CATALOG OUTPUT NUMBERS [HOW]`.
 
-Each answer is written as an Arrow file. With `kill`, an executor dies in the middle of each query.
+Each answer is written as an Arrow file. With `kill`, an executor dies in the middle of each query; with `kill-streaming`, queries are
+answered step by step, and one dies after the first answer.
 """
 
 from __future__ import annotations
@@ -16,24 +17,44 @@ import pyarrow as pa
 import nearly
 from benchmarks.tpch.data import ensure_tables
 from benchmarks.tpch.queries import query
+from nearly.engine.stream.task import Pace
+from nearly.progressive.run import Request, Run
 
 SCALE = "0.1"
 
 
-def main(url: str, catalog: str, output: str, numbers: str, kill: bool) -> None:
+def main(url: str, catalog: str, output: str, numbers: str, how: str = "") -> None:
     with nearly.connect(url, path=catalog) as db:
         for name, path in ensure_tables(SCALE).items():
             db.register(name, path)
         for number in map(int, numbers.split(",")):
-            killer = threading.Timer(0.4, kill_one_executor, [db]) if kill else None
-            if killer:
-                killer.start()
-            answer = db.sql(query(number, SCALE), kernel="native").exact()
-            if killer:
-                killer.join()
+            text = query(number, SCALE)
+            answer = streamed(db, text) if how == "kill-streaming" else at_once(db, text, kill=how == "kill")
             assert answer.source == "native", answer.source
             write(answer.table, Path(output) / f"{number}.arrow")
         print(f"sites: {db._engine.cluster.sites}")
+
+
+def at_once(db: nearly.Session, text: str, *, kill: bool) -> nearly.Answer:
+    killer = threading.Timer(0.4, kill_one_executor, [db]) if kill else None
+    if killer:
+        killer.start()
+    answer = db.sql(text, kernel="native").exact()
+    if killer:
+        killer.join()
+    return answer
+
+
+def streamed(db: nearly.Session, text: str) -> nearly.Answer:
+    last = None
+    run = Run(db._engine, db._engine.prepare(text), Request(pace=Pace(sizes=(2,) * 100)))
+    for number, last in enumerate(run.answers()):
+        if number == 0:
+            kill_one_executor(db)
+    assert last is not None
+    assert last.exact
+    print(f"{number} early answers")
+    return last
 
 
 def write(table: pa.Table, path: Path) -> None:
@@ -56,4 +77,4 @@ def kill_one_executor(db: nearly.Session) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5], kill=sys.argv[5:] == ["kill"])
+    main(*sys.argv[1:6])

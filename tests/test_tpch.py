@@ -97,11 +97,11 @@ def test_standalone_cluster(tmp_path: Path, expected: Expected) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("numbers", [(3, 9, 18)], ids=str)
-def test_killed_executors(numbers: Numbers, tmp_path: Path, expected: Expected) -> None:
+@pytest.mark.parametrize(("numbers", "how"), [((3, 9, 18), "kill"), ((1, 5), "kill-streaming")], ids=["exact", "progressive"])
+def test_killed_executors(numbers: Numbers, how: str, tmp_path: Path, expected: Expected) -> None:
     """An executor of a cluster dies in the middle of each query, and nothing changes in the answers."""
     with standalone_cluster(tmp_path) as url:
-        answers, printed = _answers(url, tmp_path, numbers, "kill")
+        answers, printed = _answers(url, tmp_path, numbers, how)
     assert "executors=2" in printed
     assert printed.count("killing executor") == len(numbers)
     _assert_equal(answers, expected, numbers)
