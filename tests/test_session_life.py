@@ -32,6 +32,7 @@ from nearly.engine.stream.unit_state import UnitState
 from nearly.errors import EngineError
 from nearly.progressive.run import Request, Run
 from nearly.progressive.user_aggregate import opened, signed
+from tests.fixtures.driver_only import driver_only
 
 TEXT = "select k % 50 as g, count(*) as n, sum(v) as v from t group by k % 50"
 SLOW = "select count(*) as n from range(3000000) a, range(300000) b where (a.range * b.range) % 7 = 3"
@@ -48,7 +49,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def db(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[nearly.Session]:
     """A session in which starting a Spark is an error."""
     monkeypatch.setattr(SparkProcess, "begin", lambda _: (_ for _ in ()).throw(AssertionError("Spark is started")))
-    with nearly.connect(path=tmp_path / "catalog", lazy=True, eager=True) as session:
+    with driver_only(tmp_path / "catalog", eager=True) as session:
         session.register("t", file)
         yield session
 

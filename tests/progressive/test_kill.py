@@ -56,7 +56,8 @@ def _home(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("kills", "resumptions"), [(1, 1), pytest.param(20, 3, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize(("kills", "resumptions"), [(20, 3)])
 def test_kills(kills: int, resumptions: int, events: Path, tmp_path: Path) -> None:
     """Every kill comes some answers further on, in the midst of the work for the next; at the end nothing is missing or twice."""
     calm, stormy = tmp_path / "calm.jsonl", tmp_path / "stormy.jsonl"

@@ -24,6 +24,7 @@ from nearly.plan.nodes import Join
 from nearly.plan.properties import equated
 from nearly.progressive.run import Request, Run
 from nearly.rewrite.logical.order_joins import order_joins
+from tests.fixtures.driver_only import driver_only
 
 SCALE = "0.02"
 QUICK = (1, 3, 6, 18, 21, 24, 27, 28, 36, 38, 40, 49, 51, 56, 67, 72, 76, 83, 91, 96)
@@ -39,7 +40,7 @@ def tables() -> dict[str, Path]:
 def db(tables: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
     with (
         pytest.MonkeyPatch.context() as patch,
-        nearly.connect(lazy=True, path=tmp_path_factory.mktemp("retail"), eager=True) as session,
+        driver_only(tmp_path_factory.mktemp("retail"), eager=True) as session,
     ):
         patch.setattr(blocks, "SMALLEST_ROWS", 256)
         for name, path in tables.items():

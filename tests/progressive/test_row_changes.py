@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from tests.fixtures.driver_only import driver_only
 
 ROWS, BLOCK = 640_000, 8_000
 
@@ -24,7 +25,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
     by_group = np.argsort(rows["g"], kind="stable")
     rare = rows | {"g": np.where(np.arange(ROWS) == ROWS - 1, 99, rows["g"])}
     tables = {"mixed": rows, "sorted": {name: values[by_group] for name, values in rows.items()}, "rare": rare}
-    with nearly.connect(lazy=True, path=home / "catalog", eager=True) as session:
+    with driver_only(home / "catalog", eager=True) as session:
         for name, table in tables.items():
             pq.write_table(pa.table(table), home / f"{name}.parquet", row_group_size=BLOCK)
             session.register(name, home / f"{name}.parquet")

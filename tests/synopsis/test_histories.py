@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from tests.fixtures.driver_only import driver_only
 
 TEXTS = ("a", "b", "c", "ü", "")
 AGGREGATES = ("rows", "count", "sum", "avg", "min", "max", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
@@ -71,7 +72,7 @@ class History:
 
     @contextmanager
     def session(self) -> Iterator[nearly.Session]:
-        with nearly.connect(lazy=True, path=self.path / "catalog") as db:
+        with driver_only(self.path / "catalog") as db:
             yield db
 
     def create(self) -> None:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from tests.fixtures.driver_only import driver_only
 
 ROWS = 2_000
 COLUMNS = {"i": "int", "f": "float", "d": "double", "x": "decimal(10,2)", "day": "date", "t": "text", "b": "boolean"}
@@ -57,7 +58,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
         "v": with_nulls(rng.lognormal(0, 2, ROWS).tolist(), pa.float64()),
     }
     pq.write_table(pa.table(columns), home / "r.parquet", row_group_size=500)
-    with nearly.connect(lazy=True, path=home / "catalog") as session:
+    with driver_only(home / "catalog") as session:
         session.register("r", home / "r.parquet")
         for name, measure in MEASURES.items():
             on = [["i"], ["d"], ["x", "t"], ["day"], ["f", "b"]]

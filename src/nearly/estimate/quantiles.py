@@ -49,7 +49,7 @@ class OrderedValues:
     def quantile(self, p: float) -> float:
         """With linear interpolation, as SQL's `percentile`.
 
-        >>> Values.of(np.array([4.0, 1.0, 2.0]), np.array([0, 1, 2])).quantile(0.75)
+        >>> OrderedValues.of(np.array([4.0, 1.0, 2.0]), np.array([0, 1, 2])).quantile(0.75)
         3.0
         """
         return float(np.interp(p * (len(self.ordered) - 1), np.arange(len(self.ordered)), self.ordered))

@@ -37,6 +37,8 @@ def split_goal(text: str) -> tuple[str, Goal]:
     """
     if not isinstance(text, str):
         raise ParseError(f"a query is text, not {type(text).__name__}")
+    if "within" not in text.lower():
+        return text, Goal()
     try:
         tokens = tokens_of(text)
     except ParseError:

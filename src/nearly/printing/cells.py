@@ -32,7 +32,7 @@ def cell(value: Any, low: Any, high: Any, decimals: int | None = None) -> CellTe
     """A value and its bounds; equal bounds show nothing, bounds that are withheld a question mark. `decimals` is for doubles.
 
     >>> cell(1000, 1000, 1000), cell("a", None, None)
-    (Cell(value='1,000', interval='', history='', null=False), Cell(value='a', interval='± ?', history='', null=False))
+    (CellText(value='1,000', interval='', history='', null=False), CellText(value='a', interval='± ?', history='', null=False))
     """
     if value is None:
         return CellText(NULL, null=True)

@@ -67,9 +67,9 @@ def estimate_text(value: Number, low: Number, high: Number) -> NumberText:
     """A number that lies between two others: `value ± half-width`, or `value [low, high]` where that says much more.
 
     >>> estimate_text(37_734_107, 37_424_000, 38_044_000)
-    Estimate(value='37,730,000', interval='± 320,000')
+    NumberText(value='37,730,000', interval='± 320,000')
     >>> estimate_text(3.14159, 3.1, 4)
-    Estimate(value='3.14', interval='[3.10, 4.00]')
+    NumberText(value='3.14', interval='[3.10, 4.00]')
     """
     if not all(math.isfinite(each) for each in (value, low, high)):
         return NumberText(number_text(value), f"[{number_text(low)}, {number_text(high)}]")

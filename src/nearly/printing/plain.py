@@ -14,7 +14,7 @@ def plain_table(frame: TextTable) -> str:
 
     >>> import pyarrow as pa
     >>> table = pa.table({"city": ["Rome", None], "people": [2748109, 8]})
-    >>> print(plain_table(Frame.of(table, table, table, rows=5)))
+    >>> print(plain_table(TextTable.of(table, table, table, rows=5)))
     city     people
     ----  ---------
     Rome  2,748,109
