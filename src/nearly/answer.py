@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isfinite
+from fractions import Fraction
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -142,3 +143,23 @@ class Answer:
         shown = TextTable.of(self.table, self.low, self.high, SHOWN_ROWS).fitted(SHOWN_WIDTH)
         rows = "1 row" if self.table.num_rows == 1 else f"{self.table.num_rows:,} rows"
         return f"{plain_table(shown)}\n({rows}, {self.state}, from {self.source})"
+
+
+def relative_error(value: Any, low: Any, high: Any) -> float:
+    """How far the farther end of an interval is from the value, relative to that.
+
+    It is 0 where both ends are the value, and infinite where one is not known or the value is 0.
+
+    >>> relative_error(100, 90, 130), relative_error(0, 0, 0), relative_error(5, None, 7)
+    (0.3, 0.0, inf)
+    """
+    if value is None or low is None or high is None:
+        return inf
+    if low == value == high:
+        return 0.0
+    try:
+        middle = Fraction(value)
+        reach = max(middle - Fraction(low), Fraction(high) - middle)
+    except (TypeError, ValueError, OverflowError):  # no number, or no end
+        return inf
+    return float(reach / abs(middle)) if middle else inf

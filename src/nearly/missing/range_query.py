@@ -37,6 +37,11 @@ class RangeQuery:
     items: tuple[AnswerColumn, ...]
     keys: tuple[Expression, ...]
 
+    @property
+    def aggregates(self) -> list[int]:
+        """The places of the aggregates among the columns of the answer."""
+        return [place for place, item in enumerate(self.items) if item.call is not None]
+
 
 @dataclass(frozen=True, slots=True)
 class _Flat:

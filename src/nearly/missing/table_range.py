@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -22,7 +23,7 @@ from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_query import AnswerColumn, RangeQuery
 from nearly.missing.statements.bound_set import sources_of
 from nearly.missing.statements.predicates import Regions
-from nearly.missing.values import end_value, half_width
+from nearly.missing.values import end_value, error_of
 from nearly.missing.witness import RangeProof
 from nearly.plan.types import DataType
 
@@ -65,13 +66,15 @@ class TableRange:
             table = pa.concat_tables([table, self._bound_table(table.schema, keys[known:], [], "low")])
         low, high = (self._bound_table(table.schema, keys, soft, side) for side in ("low", "high"))
         hard_low, hard_high = (self._bound_table(table.schema, keys, hard, side) for side in ("low", "high"))
-        widths = [half_width(*(end_value(found, side, type_) for side in ("low", "high"))) for found, type_ in self._cells(soft)]
-        error = max(widths, default=0.0)
+        error = math.inf if other else error_of(table, low, high, self.query.aggregates)
         stats = {**certain.stats, "tight": all(found.is_tight for found, _ in self._cells(soft)), **other}
         proof = RangeProof(self.problem, tuple(soft), tuple(table.column_names), self.types)
-        exact = certain.exact and error == 0.0 and not other and len(keys) == known
-        progress, confidence = certain.progress, certain.confidence
-        return Answer(table, low, high, hard_low, hard_high, progress, exact, confidence, error, "missing", stats, proof)
+        complete = certain.complete and not other and len(keys) == known
+        tentative = None if len(keys) == known else pa.array([number >= known for number in range(len(keys))], pa.bool_())
+        return Answer(
+            table, low, high, hard_low, hard_high, certain.progress, certain.exact and complete and error == 0.0,
+            certain.confidence, error, "missing", stats, proof, complete, None if other else certain.unseen, tentative,
+        )  # fmt: skip
 
     def _cells(self, rows: Sequence[Ends]) -> list[tuple[AggregateRange, DataType]]:
         return [(found, type_) for row in rows for found, type_ in zip(row, self.types, strict=True) if found is not None]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal as Number
 from fractions import Fraction
 from typing import Any
 
+import pyarrow as pa
+
+from nearly.answer import relative_error
 from nearly.missing.programmes.aggregate_range import AggregateRange
 from nearly.plan.functions.casting import LIMITS, number
 from nearly.plan.types import DataType, Decimal
@@ -47,14 +51,7 @@ def _half_up(value: Fraction) -> int:
     return math.floor(abs(value) + Fraction(1, 2)) * (1 if value >= 0 else -1)
 
 
-def half_width(low: Any, high: Any) -> float:
-    """Half the width relative to the middle; 0 for equal ends, infinite for an open one."""
-    if low is None or high is None:
-        return math.inf
-    if low == high:
-        return 0.0
-    try:
-        middle, half = (Fraction(low) + Fraction(high)) / 2, (Fraction(high) - Fraction(low)) / 2
-    except (TypeError, ValueError):
-        return math.inf
-    return math.inf if middle == 0 else float(half / abs(middle))
+def error_of(table: pa.Table, low: pa.Table, high: pa.Table, aggregates: Sequence[int]) -> float:
+    """How far the aggregates of the certain rows may be from the whole answer's; see `Answer.error`."""
+    columns = ([each.column(place).to_pylist() for each in (table, low, high)] for place in aggregates)
+    return max((relative_error(*cell) for column in columns for cell in zip(*column, strict=True)), default=0.0)

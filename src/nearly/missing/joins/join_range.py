@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from nearly.algebra.ordered_sets import OrderedSet
-from nearly.answer import Answer
+from nearly.answer import NO_ROWS, Answer
 from nearly.engine.engine import Engine
 from nearly.errors import Unsupported
 from nearly.missing.certain import Bounds, bounds_at, number
@@ -32,7 +32,7 @@ from nearly.missing.programmes.effects import Question
 from nearly.missing.programmes.measures import MissingMeasure
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_query import RangeQuery, belongs_to
-from nearly.missing.values import end_value, half_width, rounded
+from nearly.missing.values import end_value, error_of, rounded
 from nearly.plan.expressions import AggregateCall, Expression
 from nearly.plan.types import LONG, DataType
 
@@ -65,10 +65,13 @@ class JoinRange:
         schema = certain.table.schema
         low, high = (_one_row(schema, [getattr(bounds, side) for bounds in soft]) for side in ("low", "high"))
         hard_low, hard_high = (_one_row(schema, [getattr(bounds, side) for bounds in hard]) for side in ("low", "high"))
-        error = max(half_width(bounds.low, bounds.high) for bounds in soft)
+        error = error_of(certain.table, low, high, self.query.aggregates)
         stats = {**certain.stats, "tight": error == 0.0, **self._sizes}
         exact, progress, confidence = certain.exact and error == 0.0, certain.progress, certain.confidence
-        return Answer(certain.table, low, high, hard_low, hard_high, progress, exact, confidence, error, "missing", stats)
+        return Answer(
+            certain.table, low, high, hard_low, hard_high, progress, exact, confidence, error, "missing", stats,
+            complete=True, unseen=NO_ROWS,
+        )  # fmt: skip
 
     def _ends(self, call: AggregateCall, certain: Bounds) -> Bounds:
         place = self.query.items.index(next(item for item in self.query.items if item.call is call))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from nearly.algebra.moments import pooled_freedom, quantile
-from nearly.answer import NO_ROWS, Answer, UnseenRows
+from nearly.answer import NO_ROWS, Answer, UnseenRows, relative_error
 from nearly.synopsis.query import bounds
 from nearly.synopsis.query.aggregates import ESTIMATED, Derivation
 from nearly.synopsis.query.exact_part import known_value, rounding
@@ -190,24 +190,13 @@ class Presence:
 ONE_ROW = Presence()
 
 
-def relative_error(estimate: Estimate) -> float:
-    """The distance from the value to the farther end of its interval as a share of the value; 0 for what is certain, infinite when
-    the value is 0 or the interval unknown."""
-    if estimate.exact:
-        return 0.0
-    reach = max(estimate.high - estimate.value, estimate.value - estimate.low)
-    if math.isnan(reach) or math.isnan(estimate.low) or math.isnan(estimate.high) or not estimate.value:
-        return 0.0 if reach == 0 else math.inf
-    return abs(reach / estimate.value)
-
-
 def answer_of(
     tables: Mapping[str, pa.Table], estimates: Sequence[Estimate], presence: Presence, confidence: float, source: str
 ) -> Answer:
     """An answer from its five tables. It is exact when all estimates are and exactly the groups that there are are shown."""
     value, low, high, hard_low, hard_high = (tables[bound] for bound in BOUNDS)
     exact = presence.complete and all(each.exact for each in estimates)
-    error = max([presence.error, *map(relative_error, estimates)])
+    error = max([presence.error, *(0.0 if each.exact else relative_error(each.value, each.low, each.high) for each in estimates)])
     return Answer(
         value, low, high, hard_low, hard_high, 1.0 if exact else min((each.share for each in estimates), default=0.0), exact,
         confidence, error, source, {"sampled_rows": sum(each.processed for each in estimates)}, complete=presence.complete,
