@@ -10,6 +10,8 @@ from sqlglot import exp
 
 from nearly.errors import SchemaError, UnknownName, Unsupported
 from nearly.plan import functions
+from nearly.plan.binding.clauses import refuse_clauses_besides
+from nearly.plan.binding.windows import window
 from nearly.plan.binding.scope import Scope
 from nearly.plan.expressions import (
     AggregateCall,
@@ -279,39 +281,6 @@ class ExpressionBinder:
             raise SchemaError(f"FILTER needs an aggregate: {node.sql(dialect='spark')[:80]}")
         return self.aggregate(node.this, node.expression.this, over_window)
 
-    def window(self, node: exp.Window) -> Expression:
-        refuse_clauses_besides(node, "this", "partition_by", "order", "spec", "alias", "over")
-        spec = self._window_spec(node)
-        call = self._window_function(node.this)
-        partition = tuple(self(each) for each in spec.args.get("partition_by") or ())
-        order_node = spec.args.get("order")
-        order = tuple(self.sort_key(each) for each in order_node.expressions) if order_node else ()
-        if not order and not isinstance(call, AggregateCall):
-            raise Unsupported("a ranking or offset function over a window without ORDER BY")
-        return WindowCall(call.type, call, partition, order, _frame(spec.args.get("spec")))
-
-    def _window_spec(self, node: exp.Window) -> exp.Window:
-        name = node.alias
-        if not name:
-            return node
-        refuse_clauses_besides(node, "this", "alias", "over")
-        if name.lower() not in self.windows:
-            raise UnknownName(f"unknown window {name!r}; define it with WINDOW {name} AS (...)")
-        return self.windows[name.lower()]
-
-    def _window_function(self, node: exp.Expr) -> Expression:
-        if isinstance(node, exp.Filter):
-            return self.filtered(node, over_window=True)
-        if not isinstance(node, exp.Anonymous):
-            raise Unsupported(f"{node.key} over a window")
-        name = str(node.this).lower()
-        if functions.is_window(name):
-            return functions.window(name, [self(each) for each in node.expressions])
-        if functions.is_aggregate(name):
-            return self.aggregate(node, over_window=True)
-        raise Unsupported(f"function {name!r} over a window")
-
-
 def type_of(node: exp.DataType) -> DataType:
     return from_name(node.sql(dialect="spark"))
 
@@ -327,32 +296,6 @@ def _walk_outside_windows(expression: Expression) -> list[Expression]:
     if isinstance(expression, WindowCall):
         return []
     return [expression, *(inner for child in children(expression) for inner in _walk_outside_windows(child))]
-
-
-def _frame(spec: exp.WindowSpec | None) -> WindowFrame | None:
-    if spec is None:
-        return None
-    if spec.args.get("exclude"):
-        raise Unsupported("window frame EXCLUDE")
-    unit = str(spec.args["kind"]).lower()
-    start = _bound(spec.args.get("start"), spec.args.get("start_side"))
-    end = 0 if spec.args.get("end") is None else _bound(spec.args["end"], spec.args.get("end_side"))
-    return WindowFrame(unit, start, end)
-
-
-def _bound(value: exp.Expr | str | None, side: str | None) -> int | None:
-    if isinstance(value, str):
-        return 0 if value.upper() == "CURRENT ROW" else None
-    if isinstance(value, exp.Literal) and value.is_int:
-        return -int(value.name) if str(side).lower() == "preceding" else int(value.name)
-    raise Unsupported("a window frame whose bound is not a whole number")
-
-
-def refuse_clauses_besides(node: exp.Expr, *known: str) -> None:
-    """Refuse a node that carries a clause nobody looks at: ignoring it would answer another question."""
-    for name, value in node.args.items():
-        if value and name not in known:
-            raise Unsupported(f"{node.key} with {name.strip('_').replace('_', ' ')}")
 
 
 def _null(binder: ExpressionBinder, node: exp.Null) -> Expression:
@@ -402,5 +345,5 @@ HANDLERS: dict[type[exp.Expr], Callable[..., Expression]] = {
     exp.NullSafeNEQ: ExpressionBinder.not_distinct,
     exp.Anonymous: ExpressionBinder.function,
     exp.Filter: ExpressionBinder.filtered,
-    exp.Window: ExpressionBinder.window,
+    exp.Window: window,
 }

@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan import functions
-from nearly.plan.binding.expression import BindPlan, ExpressionBinder, refuse_clauses_besides
+from nearly.plan.binding.clauses import refuse_clauses_besides
+from nearly.plan.binding.expression import BindPlan, ExpressionBinder
 from nearly.plan.binding.scope import FreshNames, Scope, Visible
 from nearly.plan.expressions import Column, Expression, conjunction
 from nearly.plan.nodes import Field, Join, Output, Plan, Project, Scan, Values

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from nearly.errors import SchemaError, Unsupported
-from nearly.plan.binding.expression import BindPlan, ExpressionBinder, refuse_clauses_besides
+from nearly.plan.binding.clauses import refuse_clauses_besides
+from nearly.plan.binding.expression import BindPlan, ExpressionBinder
 from nearly.plan.binding.from_clause import Named
 from nearly.plan.binding.grouping import Grouped, Grouping, bind_grouping
 from nearly.plan.binding.naming import pretty_name
