@@ -11,8 +11,8 @@ from sqlglot import exp
 from nearly.errors import SchemaError, UnknownName, Unsupported
 from nearly.plan import functions
 from nearly.plan.binding.clauses import refuse_clauses_besides
-from nearly.plan.binding.windows import window
 from nearly.plan.binding.scope import Scope
+from nearly.plan.binding.windows import window
 from nearly.plan.expressions import (
     AggregateCall,
     Expression,
@@ -21,7 +21,6 @@ from nearly.plan.expressions import (
     SortKey,
     Subquery,
     WindowCall,
-    WindowFrame,
     children,
     size,
 )
@@ -280,6 +279,7 @@ class ExpressionBinder:
                 raise Unsupported(f"{called or node.this.key} with FILTER")
             raise SchemaError(f"FILTER needs an aggregate: {node.sql(dialect='spark')[:80]}")
         return self.aggregate(node.this, node.expression.this, over_window)
+
 
 def type_of(node: exp.DataType) -> DataType:
     return from_name(node.sql(dialect="spark"))

@@ -10,7 +10,6 @@ from sqlglot import exp
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan import functions
 from nearly.plan.binding.clauses import refuse_clauses_besides
-
 from nearly.plan.binding.from_clause import Environment, FromBinder, Named, common_type_of
 from nearly.plan.binding.scope import FreshNames, Scope, Visible
 from nearly.plan.binding.select import SelectBinder, limited, place_of, position
