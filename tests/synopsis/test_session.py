@@ -132,7 +132,7 @@ def test_sql_is_routed_and_explained(db: nearly.Session) -> None:
         ("select sum(distance) x from trips", "aggregates 'fare' only"),
         ("select sum(fare) x from trips where id < 5", "unknown predicate column"),
         ("select sum(fare) x from trips where day > date '2024-02-02' or paid", "joined by AND"),
-        ("select sum(fare) x from trips group by city having count(*) > 3", "plain aggregates"),
+        ("select sum(fare) x from trips group by city having count(*) > 3", "HAVING"),
         ("select count(distinct fare) x from trips", "DISTINCT"),
         ("select sum(fare) + 1 x from trips", "not expressions"),
         ("select sum(fare) x from trips where city > 'M'", "equality only"),

@@ -17,9 +17,10 @@ from nearly.engine.answerers import Offer, Question
 from nearly.engine.storage.layouts import Table
 from nearly.errors import NearlyError, UnknownName, Unsupported
 from nearly.plan import types
+from nearly.plan.aggregate_block import AggregateBlock, aggregate_block
 from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal
 from nearly.plan.functions.casting import LIMITS
-from nearly.plan.nodes import BoundQuery, Filter, GroupBy, Plan, Project, Scan, Sort
+from nearly.plan.nodes import BoundQuery, Output, Sort
 from nearly.plan.types import DataType, to_arrow
 from nearly.synopsis.catalogue import Synopses
 from nearly.synopsis.columns.reading import narrowed
@@ -105,18 +106,15 @@ def refuse_stale(synopsis: Synopsis, table: Table) -> None:
 
 def answer_query(synopsis: Synopsis, query: BoundQuery, confidence: float) -> Answer:
     """The query's answer with the names and types that Spark gives it."""
-    plan = query.plan
-    order = plan if isinstance(plan, Sort) else None
-    project = plan.child if isinstance(plan, Sort) else plan
-    if not isinstance(project, Project) or not isinstance(project.child, GroupBy):
-        raise Unsupported("it answers plain aggregates: no join, no subquery, no HAVING, no LIMIT")
-    aggregate = project.child
-    scan, box = _filtered(synopsis, aggregate.child)
-    columns, presence = _columns(synopsis, aggregate, scan, box, confidence)
-    outputs = [_output(each.expression, columns) for each in project.outputs]
+    block = aggregate_block(query.plan)
+    if len(block.scans) != 1:
+        raise Unsupported("it knows one table, without joins")
+    box = _box(synopsis, block)
+    columns, presence = _columns(synopsis, block, box, confidence)
+    outputs = [_output(each.expression, columns) for each in block.outputs]
     tables = _tables(outputs, query)
-    if order is not None:
-        tables = _ordered(tables, order, project)
+    if block.order is not None:
+        tables = _ordered(tables, block.order, block.outputs)
     estimates = [each for output in outputs if not isinstance(output, list) for each in output.estimates]
     return answer_of(tables, estimates, presence, confidence, f"synopsis {synopsis.name}")
 
@@ -133,22 +131,16 @@ class _Estimates:
 _Values = list[Any] | _Estimates
 
 
-def _filtered(synopsis: Synopsis, plan: Plan) -> tuple[Scan, Box]:
-    if isinstance(plan, Filter) and isinstance(plan.child, Scan):
-        sources = {field.name: field.source for field in plan.child.fields}
-        box: Box = ()
-        for condition in _conjuncts(plan.predicate):
-            box = narrowed(box, _range(synopsis, condition, sources))
-        return plan.child, box
-    if isinstance(plan, Scan):
-        return plan, ()
-    raise Unsupported("it reads one table, without joins or subqueries")
+def _sources(block: AggregateBlock) -> dict[str, str]:
+    """The table's own names of the columns."""
+    return {field.name: field.source for field in block.scans[0].fields}
 
 
-def _conjuncts(expression: Expression) -> list[Expression]:
-    if isinstance(expression, Call) and expression.function == "and":
-        return [each for argument in expression.arguments for each in _conjuncts(argument)]
-    return [expression]
+def _box(synopsis: Synopsis, block: AggregateBlock) -> Box:
+    box: Box = ()
+    for condition in block.predicates:
+        box = narrowed(box, _range(synopsis, condition, _sources(block)))
+    return box
 
 
 def _range(synopsis: Synopsis, condition: Expression, sources: dict[str, str]) -> Condition:
@@ -212,21 +204,17 @@ def _compared(synopsis: Synopsis, place: int, function: str, literal: Literal) -
     return Condition(place, *domain.between(value, None, above=function == ">"))
 
 
-def _columns(
-    synopsis: Synopsis, aggregate: GroupBy, scan: Scan, box: Box, confidence: float
-) -> tuple[dict[str, _Values], Presence]:
+def _columns(synopsis: Synopsis, block: AggregateBlock, box: Box, confidence: float) -> tuple[dict[str, _Values], Presence]:
     """The values of each column of the aggregation, one per group, and which groups these are."""
-    if aggregate.sets is not None:
-        raise Unsupported("it groups by columns, not by grouping sets")
-    sources = {field.name: field.source for field in scan.fields}
+    sources = _sources(block)
     places = []
-    for key in aggregate.keys:
+    for key in block.keys:
         if not isinstance(key.expression, Column):
             raise Unsupported("it groups by a column, not by an expression")
         places.append(_place(synopsis, key.expression, sources))
     groups = synopsis.groups(places, box)
-    columns: dict[str, _Values] = {key.name: [each[at] for each in groups.keys] for at, key in enumerate(aggregate.keys)}
-    for output in aggregate.aggregates:
+    columns: dict[str, _Values] = {key.name: [each[at] for each in groups.keys] for at, key in enumerate(block.keys)}
+    for output in block.aggregates:
         name = _aggregate(synopsis, output.expression, sources)
         estimates = [synopsis.estimate(name, each, confidence) for each in groups.boxes]
         columns[output.name] = _Estimates(
@@ -307,9 +295,9 @@ def _cast(value: float, type_: DataType, bound: str) -> Any:
     return Number(near).scaleb(-scale) if isinstance(type_, types.Decimal) else near
 
 
-def _ordered(tables: dict[str, pa.Table], order: Sort, project: Project) -> dict[str, pa.Table]:
+def _ordered(tables: dict[str, pa.Table], order: Sort, outputs: tuple[Output, ...]) -> dict[str, pa.Table]:
     """All tables in the order of the values."""
-    places = {output.name: place for place, output in enumerate(project.outputs)}
+    places = {output.name: place for place, output in enumerate(outputs)}
     keys = []
     for key in order.keys:
         if not isinstance(key.expression, Column) or key.expression.name not in places:
