@@ -44,7 +44,7 @@ def aggregate_block(plan: Plan) -> AggregateBlock:
         raise Unsupported("only aggregates are known, with WHERE and GROUP BY, over tables and inner joins")
     if plan.sets is not None:
         raise Unsupported("ROLLUP, CUBE or GROUPING SETS; ask for each grouping by itself")
-    below = _flatten(plan.child)
+    below = flat_rows(plan.child)
     return AggregateBlock(
         below.scans,
         below.predicates,
@@ -56,7 +56,7 @@ def aggregate_block(plan: Plan) -> AggregateBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class _Flat:
+class FlatRows:
     """Tables joined and filtered; `values` are the columns that come out, in terms of those of the scans."""
 
     scans: tuple[Scan, ...]
@@ -64,32 +64,33 @@ class _Flat:
     values: Mapping[str, Expression]
 
 
-def _flatten(plan: Plan) -> _Flat:
+def flat_rows(plan: Plan) -> FlatRows:
+    """The rows of a plan as those of tables, joined and filtered; `Unsupported` where there is anything else."""
     match plan:
         case Scan():
-            return _Flat((plan,), (), {column.name: column for column in plan.columns})
+            return FlatRows((plan,), (), {column.name: column for column in plan.columns})
         case Filter():
-            below = _flatten(plan.child)
-            return _Flat(below.scans, (*below.predicates, *_parts(plan.predicate, below)), below.values)
+            below = flat_rows(plan.child)
+            return FlatRows(below.scans, (*below.predicates, *_parts(plan.predicate, below)), below.values)
         case Project():
-            below = _flatten(plan.child)
+            below = flat_rows(plan.child)
             values = {output.name: substitute(output.expression, dict(below.values)) for output in plan.outputs}
-            return _Flat(below.scans, below.predicates, values)
+            return FlatRows(below.scans, below.predicates, values)
         case Join(kind="inner" | "cross"):
-            left, right = _flatten(plan.left), _flatten(plan.right)
-            both = _Flat((*left.scans, *right.scans), (*left.predicates, *right.predicates), {**left.values, **right.values})
+            left, right = flat_rows(plan.left), flat_rows(plan.right)
+            both = FlatRows((*left.scans, *right.scans), (*left.predicates, *right.predicates), {**left.values, **right.values})
             condition = () if plan.condition is None else _parts(plan.condition, both)
-            return _Flat(both.scans, (*both.predicates, *condition), both.values)
+            return FlatRows(both.scans, (*both.predicates, *condition), both.values)
         case Join():
             raise Unsupported(f"a {plan.kind} join; inner joins are known")
     raise Unsupported(f"{type(plan).__name__} below the aggregate; tables, WHERE and inner joins are known")
 
 
-def _parts(predicate: Expression, below: _Flat) -> tuple[Expression, ...]:
+def _parts(predicate: Expression, below: FlatRows) -> tuple[Expression, ...]:
     return conjuncts(_in_terms_of(predicate, below))
 
 
-def _in_terms_of(expression: Expression, below: _Flat) -> Expression:
+def _in_terms_of(expression: Expression, below: FlatRows) -> Expression:
     replaced = substitute(expression, dict(below.values))
     if has_subquery(replaced):
         raise Unsupported("a subquery in a condition or an aggregate")

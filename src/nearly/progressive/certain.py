@@ -19,8 +19,9 @@ from nearly.engine.stream.units import Units
 from nearly.errors import Unsupported
 from nearly.estimate.expression_range import Extent, KnownColumn, UnreadBlock
 from nearly.estimate.ranges import Read, UnreadPart, bounds, part_of
+from nearly.plan.aggregate_block import FlatRows, flat_rows
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of, conjunction, same, substitute
-from nearly.plan.nodes import Filter, GroupBy, Input, Join, Limit, Plan, Project, Scan, Sort
+from nearly.plan.nodes import Filter, GroupBy, Input, Join, Limit, Plan, Project, Sort
 from nearly.rewrite.stream.cut import Cut
 
 MOST_CELLS = 400
@@ -215,7 +216,7 @@ def trace(cut: Cut, name: str) -> Traced | None:
     stage = next((each for each in cut.stages if isinstance(merge.child, Input) and each.name == merge.child.source), None)
     if stage is None or not stage.partial or not isinstance(stage.plan, GroupBy) or merge.sets is not None:
         return None
-    rows = _rows(stage.plan.child)
+    rows = _rows_of_one_scan(stage.plan.child)
     if rows is None:
         return None
     parts = {each.name: each.expression for each in stage.plan.aggregates}
@@ -231,9 +232,9 @@ def trace(cut: Cut, name: str) -> Traced | None:
             return None
     if call is None or call.distinct or len(call.arguments) > 1 or function not in ("count", "sum", "avg", "min", "max"):
         return None
-    values, tests = rows
+    values = dict(rows.values)
     argument = substitute(call.arguments[0], values) if call.arguments else None
-    where = conjunction([*tests, *([substitute(call.where, values)] if call.where is not None else [])])
+    where = conjunction([*rows.predicates, *([substitute(call.where, values)] if call.where is not None else [])])
     return Traced(merge, function, argument, where, names[0], names[1], found.default)
 
 
@@ -285,15 +286,9 @@ def _origin(plan: Plan, name: str, merge: GroupBy) -> str | None:
     return found.expression.name if found.expression.name in {key.name for key in merge.keys} else None
 
 
-def _rows(plan: Plan) -> tuple[dict[str, Expression], list[Expression]] | None:
-    """Columns in terms of the scan's, and the tests its rows pass, when only projections and filters are between."""
-    match plan:
-        case Scan():
-            return {column.name: column for column in plan.columns}, []
-        case Filter():
-            below = _rows(plan.child)
-            return None if below is None else (below[0], [*below[1], substitute(plan.predicate, below[0])])
-        case Project():
-            below = _rows(plan.child)
-            return None if below is None else ({o.name: substitute(o.expression, below[0]) for o in plan.outputs}, below[1])
-    return None
+def _rows_of_one_scan(plan: Plan) -> FlatRows | None:
+    try:
+        found = flat_rows(plan)
+    except Unsupported:
+        return None
+    return found if len(found.scans) == 1 else None
