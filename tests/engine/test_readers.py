@@ -5,71 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import nearly
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.locks import shared, unshared
+from tests.engine.reading import ROWS, TEXTS, ask_for, part
 
-ROWS = 40_000
-"""In a file, and in what is appended at a time. The k-th has the value k everywhere, so a sum tells which of them were read."""
-
-TEXTS = (
-    "select count(*) as n, sum(v) as s from {0}",
-    "select sum(a.n) as n, sum(b.s) as s from (select count(*) as n from {0}) a cross join (select sum(v) as s from {0}) b",
-    "select count(*) as n, sum(s) as s from (select k, sum(v) as s from {0} group by k) x",
-)
-
-
-def part(number: int) -> pa.Table:
-    first = number * ROWS
-    return pa.table({"k": np.arange(first, first + ROWS), "v": np.full(ROWS, number)})
-
-
-def is_of_one_version(answer: nearly.Answer) -> bool:
-    """Versions have the first so many parts, whole."""
-    (row,) = answer.table.to_pylist()
-    parts, rest = divmod(row["n"], ROWS)
-    return rest == 0 and row["s"] == ROWS * parts * (parts - 1) // 2
-
-
-def ask_for(db: nearly.Session, seconds: float, tables: tuple[str, ...]) -> tuple[int, list[str]]:
-    """Ask queries anew, again, exactly and step by step; how many, and what was wrong."""
-    kept = [db.sql(text.format(name)) for name in tables for text in TEXTS]
-    asked, wrong, until = 0, list[str](), time.monotonic() + seconds
-    while time.monotonic() < until and not wrong:
-        for query in kept:
-            wrong += [str(query.exact())] if not is_of_one_version(query.exact()) else []
-        for name in tables:
-            for answer in (list(db.sql(TEXTS[asked % 3].format(name)))[-1], list(kept[0])[-1]):
-                wrong += [str(answer)] if not is_of_one_version(answer) else []
-        asked += len(kept) + 2 * len(tables)
-    return asked, wrong
-
-
-READER = """
-import sys
-from pathlib import Path
-import nearly
-from tests.engine.test_readers import ask_for
-
-total = 0
-for _ in range(4):
-    with nearly.connect(path=sys.argv[1], lazy=True, eager=True) as db:
-        asked, wrong = ask_for(db, float(sys.argv[2]) / 4, ("files", "rows"))
-    total += asked
-    if wrong:
-        sys.exit(wrong[0])
-print(total)
-"""
+RUN = Path(__file__).with_name("reading.py")
 
 
 class Committer:
@@ -133,9 +81,8 @@ def test_law_an_answer_is_of_one_version_in_another_process(
 ) -> None:
     """Readers that open the catalog again and again remove what no table refers to, and what nobody reads."""
     db, files = changing
-    command = [sys.executable, "-c", READER, str(tmp_path / "catalog"), "40"]
-    root = Path(__file__).parents[2]
-    readers = [subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    command = [sys.executable, str(RUN), str(tmp_path / "catalog"), "40"]
+    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     with Committer(db, files, spark):
         asked, wrong = ask_for(db, 30, ("files", "rows"))
         ended = [reader.communicate(timeout=200) for reader in readers]
