@@ -140,6 +140,13 @@ def test_other_ways_of_writing_are_not_in_doubt(text: str) -> None:
     assert check_query(text).doubt is None
 
 
+def test_a_plus_sign_stands_before_a_value() -> None:
+    assert parse_query("select +a, + + 1, +(select 1) from t") is not None
+    for text in ("select + from t", "select a from t where a = + union all select 1"):
+        with pytest.raises(ParseError, match="expected a value after"):
+            parse_query(text)
+
+
 def test_group_by_all_takes_no_keys() -> None:
     assert parse_query("select a, count(*) from t group by all") is not None
     with pytest.raises(ParseError, match="GROUP BY ALL"):

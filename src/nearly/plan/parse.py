@@ -32,6 +32,13 @@ _OWN_GRAMMAR = frozenset({
 """Functions whose arguments are not a plain list of expressions in Spark's grammar."""
 
 
+def _as_number(parser: Any) -> exp.Expr:
+    operand = parser._parse_unary()
+    if operand is None:
+        parser.raise_error("Expecting a value after +")
+    return exp.Anonymous(this="positive", expressions=[operand])
+
+
 class _Text(Spark):
     """Spark's grammar without rewriting of functions and casts."""
 
@@ -48,7 +55,7 @@ class _Text(Spark):
         }
         UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
             **Spark.Parser.UNARY_PARSERS,
-            TokenType.PLUS: lambda self: exp.Anonymous(this="positive", expressions=[self._parse_unary()]),
+            TokenType.PLUS: lambda self: _as_number(self),
         }
         """A plus sign makes a number of a text; sqlglot leaves it out."""
         STRICT_CAST = True
