@@ -55,7 +55,7 @@ class _Text(Spark):
         }
         UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
             **Spark.Parser.UNARY_PARSERS,
-            TokenType.PLUS: lambda self: _as_number(self),
+            TokenType.PLUS: _as_number,
         }
         """A plus sign makes a number of a text; sqlglot leaves it out."""
         STRICT_CAST = True
