@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.random_queries import storing
 from benchmarks.random_queries.asking import KINDS, draw
 from benchmarks.random_queries.families import FAMILIES, LAYOUTS, Family
 from benchmarks.random_queries.judging import Score, Truth, faults, judge, judge_goal, whole
@@ -16,6 +17,7 @@ from benchmarks.random_queries.storing import Oracle, write
 from benchmarks.random_queries.telling import added, offenders
 from benchmarks.random_queries.trying import Asker, Task, Trial
 from nearly.answer import Answer
+from tests.fixtures.driver_only import driver_only
 
 SCALE = 0.1
 """Of the rows of the benchmark's tables."""
@@ -31,10 +33,12 @@ def _trials(directory: Path, names: Sequence[str], rounds: int, seed: int) -> li
             write(family, layout, directory, seed)
     oracle, asker = Oracle(families, LAYOUTS[0], directory), Asker(families, directory, goal=GOAL)
     found: list[Trial] = []
-    for asked in draw(families, tuple(KINDS), rounds * len(KINDS), seed):
-        layout = LAYOUTS[(asked.number + asked.number // len(KINDS)) % len(LAYOUTS)]
-        truth = Truth.of(oracle.answer(asked.oracle), asked.keys)
-        found += asker.trials(Task(layout, ((asked, truth),), (asked.number,)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storing.nearly, "connect", lambda *, path, eager, lazy: driver_only(path, eager=eager))  # noqa: ARG005
+        for asked in draw(families, tuple(KINDS), rounds * len(KINDS), seed):
+            layout = LAYOUTS[(asked.number + asked.number // len(KINDS)) % len(LAYOUTS)]
+            truth = Truth.of(oracle.answer(asked.oracle), asked.keys)
+            found += asker.trials(Task(layout, ((asked, truth),), (asked.number,)))
     asker.close()
     return found
 
