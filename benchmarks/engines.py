@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 import nearly
-from nearly.engine.spark.java import ensure_java
+from nearly.engine.java import ensure_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyspark
 
-from nearly.engine.spark.java import ensure_java
+from nearly.engine.java import ensure_java
 
 SPARK_HOME = Path(pyspark.__file__).parent
 HUNG = 900

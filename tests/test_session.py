@@ -103,7 +103,7 @@ def test_spark_that_cannot_start_is_an_error_of_the_first_query_that_needs_it(fi
     script = f"""
 import nearly, os
 os.environ["JAVA_HOME"] = os.environ["PATH"] = "/nowhere"
-nearly.engine.spark.java._packaged_home = lambda: (_ for _ in ()).throw(nearly.EngineError("no Java here"))
+nearly.engine.java._packaged_home = lambda: (_ for _ in ()).throw(nearly.EngineError("no Java here"))
 with nearly.connect(path={str(tmp_path / "a")!r}, lazy=True) as db:
     db.register("numbers", {str(files)!r})
     print(db.sql("select count(*) c from numbers").exact().table["c"][0])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nearly.engine.spark import java
+from nearly.engine import java
 from nearly.errors import EngineError
 from tests.processes import HUNG
 
@@ -19,7 +19,7 @@ COMMANDS = ("basename", "bash", "cat", "dirname", "env", "grep", "ls", "ps", "re
 
 JOB = """
 import sys
-from nearly.engine.spark.java import ensure_java
+from nearly.engine.java import ensure_java
 home = ensure_java()
 from pyspark.sql import SparkSession
 spark = (

@@ -20,7 +20,7 @@ COMMANDS = ("cat", "cksum", "dirname", "grep", "rm", "sed", "sh", "sleep", "mkdi
 
 STAND_IN = """#!/bin/sh
 case "$*" in
-    *nearly.engine.spark.java*) echo /some/java ;;
+    *nearly.engine.java*) echo /some/java ;;
     "-c "*) exec '{real}' "$@" ;;
     *"-m venv"*)
         echo venv >>'{log}'

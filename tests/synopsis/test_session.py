@@ -283,6 +283,9 @@ def test_questions_and_changes_from_many_threads(db: nearly.Session) -> None:
     assert value(made.query("rows")) == ROWS + 800
     made.settle()
     done = made.repartition()
+    made.catch_up()
+    with pytest.raises(nearly.SchemaError):
+        made.catch_up(0.0)
     assert value(made.query("rows")) == ROWS + 800
     assert done
     db.drop_synopsis("busy")

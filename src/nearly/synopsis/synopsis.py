@@ -368,6 +368,12 @@ class Synopsis:
         except Exception:
             logger.exception("synopsis %s could not be planned again; the old tree goes on", self.name)
 
+    def catch_up(self, goal: float = 1.0) -> None:
+        """Have the trees counted at least this share of the rows. A tree that answers has counted all of them, so that this only
+        waits for one that is being planned."""
+        _check_share("goal", goal)
+        self.settle()
+
     def settle(self) -> None:
         """Wait for planning that goes on in the background."""
         if self._background is not None:

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from nearly.engine.spark.java import ensure_java
+from nearly.engine.java import ensure_java
 from nearly.errors import CLOSED, EngineError, SchemaError
 
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
