@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,12 +41,12 @@ DIFFERENT = [
 
 
 @pytest.fixture(scope="module")
-def db(tmp_path_factory: pytest.TempPathFactory) -> nearly.Session:
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
     home = tmp_path_factory.mktemp("canonical")
-    session = driver_only(home / "catalog")
-    for name, path in tables.write(home / "data").items():
-        session.register(name, path)
-    return session
+    with driver_only(home / "catalog") as session:
+        for name, path in tables.write(home / "data").items():
+            session.register(name, path)
+        yield session
 
 
 def plan_of(db: nearly.Session, text: str) -> Plan:

@@ -147,6 +147,11 @@ def test_a_plus_sign_stands_before_a_value() -> None:
             parse_query(text)
 
 
+@pytest.mark.parametrize("text", ["select a as limit from t", "select limit, a from t"])
+def test_a_column_may_be_named_like_a_clause(text: str) -> None:
+    assert check_query(text).doubt is None
+
+
 def test_group_by_all_takes_no_keys() -> None:
     assert parse_query("select a, count(*) from t group by all") is not None
     with pytest.raises(ParseError, match="GROUP BY ALL"):

@@ -66,6 +66,7 @@ class Engine:
         with ExitStack() as parts:
             parts.callback(self.cluster.close)
             parts.callback(self.native.samples.close)
+            parts.callback(self.native.spare.close)
             parts.callback(self.cluster.refuse_more)
             parts.callback(self.life.end)
 

@@ -25,9 +25,10 @@ FORBIDDEN_FUNCTIONS = {
 
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 _CLAUSES = frozenset({
-    TokenType.FROM, TokenType.WHERE, TokenType.HAVING, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.UNION,
-    TokenType.EXCEPT, TokenType.INTERSECT, TokenType.QUALIFY, TokenType.ON,
+    TokenType.FROM, TokenType.WHERE, TokenType.HAVING, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.UNION, TokenType.EXCEPT,
+    TokenType.INTERSECT, TokenType.ON,
 })  # fmt: skip
+"""Words that begin a clause and are no plausible names of columns, as LIMIT would be."""
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.SEMICOLON, TokenType.COMMA})
 _OPENING = frozenset({
     TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.COMMA, TokenType.SELECT, TokenType.PARTITION_BY, TokenType.WITH,

@@ -24,6 +24,13 @@ class SpareEngines:
         with self._lock:
             return self._spare.pop() if self._spare else Native()
 
+    def close(self) -> None:
+        """Let go of them."""
+        with self._lock:
+            spare, self._spare = self._spare, []
+        for engine in spare:
+            engine.close()
+
     def give_back(self, engine: Native) -> None:
         """Leave an engine to others, with nothing in it."""
         with suppress(duckdb.Error):  # one that failed for good is left alone

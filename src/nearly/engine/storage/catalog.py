@@ -127,8 +127,7 @@ class Catalog:
         """Keep the files that the library wrote for these tables, whatever replaces them meanwhile, here or in another process."""
         with ExitStack() as kept:
             for table in tables:
-                for directory in sorted(_used_directories(table, self.directory(table.name))):
-                    kept.enter_context(shared(directory))
+                kept.enter_context(shared(self.directory(table.name)))
             yield
 
     @contextmanager
@@ -166,16 +165,16 @@ class Catalog:
         """Remove what dead writers left and what the table does not refer to; whatever has another name is not ours."""
         table = self._load(directory)
         used = _used_directories(table, directory) if table else set()
-        for each in list(directory.iterdir()):
-            if each.name.startswith(_TEMPORARY):
-                if is_free(each / _OWNER):
-                    shutil.rmtree(each, ignore_errors=True)
-            elif _OUR_DIRECTORY.fullmatch(each.name) and each not in used:
-                with unshared(each) as free:
-                    if free:
+        with unshared(directory) as unread:
+            for each in list(directory.iterdir()):
+                if each.name.startswith(_TEMPORARY):
+                    if is_free(each / _OWNER):
                         shutil.rmtree(each, ignore_errors=True)
-            elif _OUR_UNFINISHED_FILE.fullmatch(each.name):
-                each.unlink(missing_ok=True)
+                elif _OUR_DIRECTORY.fullmatch(each.name):
+                    if unread and each not in used:
+                        shutil.rmtree(each, ignore_errors=True)
+                elif _OUR_UNFINISHED_FILE.fullmatch(each.name):
+                    each.unlink(missing_ok=True)
         if table is None and not any(directory.iterdir()):
             directory.rmdir()
 

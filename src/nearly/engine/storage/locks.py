@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nearly.errors import EngineError
@@ -24,14 +24,18 @@ def exclusive(path: Path, busy: str | None = None) -> Iterator[None]:
 
 @contextmanager
 def shared(directory: Path) -> Iterator[None]:
-    """Keep a directory from being removed by those who ask `unshared` first; one that is gone cannot be kept."""
+    """Keep what is in a directory from being removed by those who ask `unshared` first.
+
+    One that is gone, or a file system without locks, is read all the same: whoever reads checks the files anyway.
+    """
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except FileNotFoundError:
+    except OSError:
         yield
         return
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
     finally:
         os.close(descriptor)
@@ -47,7 +51,7 @@ def unshared(directory: Path) -> Iterator[bool]:
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError:
         yield False
     else:
         yield True
