@@ -1,4 +1,8 @@
-"""JSON records to tables and to questions, all at once when they are good, one by one only in batches that hold a bad one."""
+"""JSON records to tables and to questions, all at once when they are good, one by one only in batches that hold a bad one.
+
+A question is a record such as
+    {"id": "q1", "aggregate": "sum", "where": {"pickup": [10, 20], "city": "Paris"}, "by": null, "confidence": 0.95}
+"""
 
 from __future__ import annotations
 

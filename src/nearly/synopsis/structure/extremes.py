@@ -1,4 +1,12 @@
-"""Values of each leaf that are kept whole: the largest ones, and the rows that lie farthest from its middle."""
+"""Values of each leaf that are kept whole: the largest ones, and the rows that lie farthest from its middle.
+
+Law of the largest: `kept[leaf]` holds every live value above the leaf's floor, so its first entry is the exact maximum; when it runs
+empty the floor is an outer bound. The smallest values are the largest of the negated ones.
+
+Law of the outliers: the store holds exactly the live rows of leaf i whose distance is above `bound[i]`. Bounds depend on values
+alone, never on tickets, and only rise while rows come and go; so the rest of the leaf, which is tame, is sampled as before, and a
+delete knows where its row is (the outlier index of Chaudhuri, Das, Datar, Motwani and Narasayya 2001, kept under changes).
+"""
 
 from __future__ import annotations
 

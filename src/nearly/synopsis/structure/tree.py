@@ -1,6 +1,11 @@
 """The partition tree: binary splits of the space of predicate columns.
 
-Its minimal coverage frontier are the fewest nodes that hold all rows of a query (PASS, algorithm 1).
+Law: every point lies in exactly one leaf; a node's cell is the union of its children's cells. Nodes are numbered in preorder, so
+the leaves below a node are neighbours.
+
+Its minimal coverage frontier are the fewest nodes that hold all rows of a query (PASS, algorithm 1): a node whose rows all satisfy
+the query is taken whole; a node that no row of the query can be in is dropped; a leaf that the query cuts is partial. Only
+undecided nodes are opened.
 """
 
 from __future__ import annotations
