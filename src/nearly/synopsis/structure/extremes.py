@@ -1,7 +1,7 @@
 """Values of each leaf that are kept whole: the largest ones, and the rows that lie farthest from its middle.
 
-Law of the largest: `kept[leaf]` holds every live value above the leaf's floor, so its first entry is the exact maximum; when it runs
-empty the floor is an outer bound. The smallest values are the largest of the negated ones.
+Law of the largest: `kept[leaf]` holds every live value above the leaf's floor, so its first entry is the exact maximum; when it
+runs empty the floor is an outer bound. The smallest values are the largest of the negated ones.
 
 Law of the outliers: the store holds exactly the live rows of leaf i whose distance is above `bound[i]`. Bounds depend on values
 alone, never on tickets, and only rise while rows come and go; so the rest of the leaf, which is tame, is sampled as before, and a
