@@ -12,6 +12,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from nearly.engine.changes.changes import Changes
+from nearly.engine.changes.lake_sources import lake_of
 from nearly.engine.engine import DEFAULT_MEMORY_MB, Engine
 from nearly.engine.spark.cluster import Sites, open_cluster
 from nearly.engine.storage.catalog import Catalog
@@ -137,12 +138,21 @@ class Session:
         return self._open.catalog.names
 
     def register(
-        self, name: str, source: Any, *, key: Sequence[str] = (), clustered_by: Sequence[str] | None = None, verify: str = QUICK
+        self,
+        name: str,
+        source: Any,
+        *,
+        key: Sequence[str] = (),
+        clustered_by: Sequence[str] | None = None,
+        verify: str = QUICK,
+        version: int | None = None,
     ) -> Table:
         """Make a table known by name.
 
-        The source is Parquet files (a path, directory, glob or several), CSV or JSON by path, a Spark DataFrame, or the name of a
-        table in Spark's catalog. Parquet on local storage is used in place; anything else is copied once by Spark.
+        The source is Parquet files (a path, directory, glob or several), a Delta table (its directory), an Iceberg table
+        (`pyiceberg`'s, or its metadata file), CSV or JSON by path, a Spark DataFrame, or the name of a table in Spark's catalog.
+        Parquet on local storage is used in place, of Delta and Iceberg in the given `version` (or snapshot) or the present one;
+        anything else is copied once by Spark.
 
         Every query checks that the files have the size and time of change that they had. `verify="full"` also keeps a hash of all
         bytes, which reads every file once; `db.verify(name, full=True)` then finds what the quick check cannot: changed bytes in a
@@ -152,6 +162,15 @@ class Session:
             raise SchemaError(f"verify={verify!r} must be {QUICK!r} or {FULL!r}")
         with ProgressBar(f"registering {name}") as bar:
             engine = self._open
+            lake = lake_of(source)
+            if lake is not None:
+                if verify == FULL:
+                    raise SchemaError(
+                        "verify='full' is for Parquet files; the log of a Delta or Iceberg table has no hashes to keep"
+                    )
+                return self._changes.register_lake(name, lake, key, clustered_by, version)
+            if version is not None:
+                raise SchemaError(f"version={version!r} is for Delta and Iceberg tables, and {source!r:.100} is neither")
             hashed = verify == FULL
             return register_source(engine.catalog, lambda: engine.cluster.given, name, source, key, clustered_by, bar, hashed)
 
@@ -178,10 +197,18 @@ class Session:
         with ProgressBar(f"appending to {name}") as bar:
             return append(self._open.catalog, self._open.cluster.given, name, rows, bar)
 
-    def refresh(self, name: str) -> Table:
-        """Take a table's files as they are now, those that appeared since it was registered included."""
+    def refresh(self, name: str, *, source: Any = None) -> Table:
+        """Take a table's files as they are now, those that appeared since it was registered included.
+
+        Of a Delta or Iceberg table every later version becomes a version here, and its changes can be asked for. `source` says
+        where an Iceberg table is now, when only a catalog knows.
+        """
         with ProgressBar(f"refreshing {name}") as bar:
             engine = self._open
+            if engine.catalog.table(name).origin.is_lake:
+                return self._changes.refresh_lake(name, source)
+            if source is not None:
+                raise SchemaError("source is for tables of Delta or Iceberg; register a table again to take it from elsewhere")
             return refresh(engine.catalog, lambda: engine.cluster.spark, name, bar)
 
     def insert(self, name: str, rows: Any, *, batch: tuple[str, int] | None = None) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -13,9 +13,12 @@ import pyarrow as pa
 
 from nearly.engine.changes.compaction import compact, is_due
 from nearly.engine.changes.feed import changes
+from nearly.engine.changes.lake_sources import lake_again, version_named
+from nearly.engine.changes.lakes import refresh_lake, register_lake
 from nearly.engine.changes.operations import ERROR
 from nearly.engine.changes.transactions import Find, Transaction
 from nearly.engine.engine import Engine
+from nearly.engine.storage.lakes import Lake
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.versions import Commit
 from nearly.engine.writing.parquet_writer import Progress
@@ -37,6 +40,7 @@ class Changes:
         self._engine = engine
         self._mine = threading.local()
         self._waiting: set[str] = set()
+        self._lakes: dict[str, Lake] = {}
         self._later = ThreadPoolExecutor(1, thread_name_prefix="nearly-compact")
 
     def insert(self, name: str, rows: Any, batch: Stream | None = None) -> Table:
@@ -83,6 +87,23 @@ class Changes:
                 self._engine.catalog, self._engine.cluster.spark, name, by, layout.clustering and layout.clustering.buckets
             )
         return table
+
+    def register_lake(
+        self, name: str, lake: Lake, key: Sequence[str], clustered_by: Sequence[str] | None, version: object
+    ) -> Table:
+        """Register a source with versions of its own; the session remembers it for `refresh`."""
+        self._engine.life.refuse_over()
+        table = register_lake(self._engine, name, lake, key, clustered_by, version_named(lake, version))
+        self._lakes[name.lower()] = lake
+        return table
+
+    def refresh_lake(self, name: str, source: Any) -> Table:
+        """Take the later versions of the source of a table."""
+        self._engine.life.refuse_over()
+        table = self._engine.catalog.table(name)
+        lake = lake_again(table, self._lakes.get(name.lower()), source)
+        self._lakes[name.lower()] = lake
+        return refresh_lake(self._engine, table, lake)
 
     def between(self, name: str, since: int, until: int | None = None) -> pa.Table:
         return changes(self._engine, name, since, until)

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.spark.cluster import GetSpark
 from nearly.engine.storage.layouts import Layout, Table
-from nearly.engine.storage.listing import find_files
 from nearly.plan.quoting import spark_name
 
 _PATH, _ROW = "nearly_path", "nearly_row"
@@ -65,12 +64,9 @@ def _without_gone(spark: SparkSession, rows: DataFrame, layout: Layout, names: S
 
 def _by_root(table: Table, wanted: Sequence[str]) -> dict[str, list[str]]:
     """The files by the directory below which their paths tell values of partition columns; "" where paths tell nothing."""
-    if not any(block.partition for block in table.base.blocks[:1]):
-        return {"": list(wanted)}
-    chosen, found = set(wanted), dict[str, list[str]]()
-    for file in find_files(table.origin.locations):
-        if file.path in chosen:
-            found.setdefault(file.root if file.partition_directories else "", []).append(file.path)
+    depth, found = len(table.base.partitioned_by), dict[str, list[str]]()
+    for path in wanted:
+        found.setdefault(str(Path(path).parents[depth]) if depth else "", []).append(path)
     return found
 
 
