@@ -78,10 +78,8 @@ class Changes:
                 if attempt == ATTEMPTS - 1:
                     raise
         for layout in (*table.behind, *(each for each in table.layouts[1:] if each.vectors)):
-            by = None if layout.clustering is None else layout.clustering.columns
-            table = prepare(
-                self._engine.catalog, self._engine.cluster.spark, name, by, layout.clustering and layout.clustering.buckets
-            )
+            by, buckets = (None, None) if layout.clustering is None else (layout.clustering.columns, layout.clustering.buckets)
+            table = prepare(self._engine.catalog, self._engine.cluster.spark, name, by, buckets)
         return table
 
     def between(self, name: str, since: int, until: int | None = None) -> pa.Table:

@@ -187,7 +187,8 @@ def _parsed(text: str, what: str) -> exp.Expr:
     tree = parse_query(f"SELECT ({text}) AS parsed")
     if not isinstance(tree, exp.Select) or len(tree.expressions) != 1 or set(_used(tree)) != {"expressions"}:
         raise ParseError(f"{text!r} is not one {what}")
-    return tree.expressions[0].this.copy()
+    parsed: exp.Expr = tree.expressions[0].this
+    return parsed.copy()
 
 
 def _used(tree: exp.Expr) -> list[str]:
