@@ -12,9 +12,11 @@ from typing import Any, Self
 import pyarrow as pa
 
 from nearly.engine.changes.changes import Changes
-from nearly.engine.changes.lake_sources import lake_of
+from nearly.engine.changes.export import export
+from nearly.engine.changes.lake_sources import Lakes, lake_of
 from nearly.engine.engine import DEFAULT_MEMORY_MB, Engine
 from nearly.engine.spark.cluster import Sites, open_cluster
+from nearly.engine.spark.stream_follow import Following
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.manifest import FULL, QUICK
@@ -100,7 +102,7 @@ def _names(given: Sequence[str]) -> list[str]:
     """Names of tables, given as a list or as the one name there is."""
     names = [given] if isinstance(given, str) else list(given)
     if not all(isinstance(name, str) for name in names):
-        raise SchemaError(f"stream={given!r} must be names of tables")
+        raise SchemaError(f"{given!r} must be names")
     return names
 
 
@@ -112,6 +114,7 @@ class Session:
         self._synopses = Synopses(engine)
         self._contingency = Contingency(engine)
         self._changes = Changes(engine)
+        self._lakes = Lakes(engine)
 
     def __enter__(self) -> Self:
         return self
@@ -168,7 +171,7 @@ class Session:
                     raise SchemaError(
                         "verify='full' is for Parquet files; the log of a Delta or Iceberg table has no hashes to keep"
                     )
-                return self._changes.register_lake(name, lake, key, clustered_by, version)
+                return self._lakes.register(name, lake, key, clustered_by, version)
             if version is not None:
                 raise SchemaError(f"version={version!r} is for Delta and Iceberg tables, and {source!r:.100} is neither")
             hashed = verify == FULL
@@ -206,10 +209,20 @@ class Session:
         with ProgressBar(f"refreshing {name}") as bar:
             engine = self._open
             if engine.catalog.table(name).origin.is_lake:
-                return self._changes.refresh_lake(name, source)
+                return self._lakes.refresh(name, source)
             if source is not None:
                 raise SchemaError("source is for tables of Delta or Iceberg; register a table again to take it from elsewhere")
             return refresh(engine.catalog, lambda: engine.cluster.spark, name, bar)
+
+    def export(self, name: str, path: str | Path, *, format: str = "parquet", version: int | None = None) -> Path:  # noqa: A002
+        """Write the rows of a table, or of one of its versions, to a new directory: as Parquet files or as a `delta` table.
+
+        The directory appears when it is complete; one that exists is an error.
+        """
+        with ProgressBar(f"exporting {name}") as bar:
+            engine = self._open
+            table = engine.catalog.table(name) if version is None else engine.catalog.at(name, version)
+            return export(engine, table, path, format, bar)
 
     def insert(self, name: str, rows: Any, *, batch: tuple[str, int] | None = None) -> Table:
         """Add rows: Arrow, pandas or polars tables, a Spark DataFrame, or a list of mappings, with the table's columns.
@@ -250,6 +263,32 @@ class Session:
         """
         with ProgressBar(f"compacting {name}") as bar:
             return self._changes.compact(name, bar)
+
+    def follow(
+        self, name: str, stream: Any, *, source: str = "stream", op: str | None = None, checkpoint: str | Path | None = None,
+        every: str = "0 seconds",
+    ) -> Following:  # fmt: skip
+        """Take the rows of a streaming DataFrame into a table as they come, every batch once, also after a crash.
+
+        The column `op` says whether a row is an `insert`, an `upsert` or a `delete`; without it all are inserts. What cannot be
+        used is put aside (`quarantine`). `source` names the stream: one that goes on under the same name goes on where it was.
+        """
+        return self._changes.follow(name, stream, source, op, None if checkpoint is None else Path(checkpoint), every)
+
+    def follow_kafka(
+        self, name: str, servers: str, topics: Sequence[str], *, source: str = "kafka", op: str | None = None,
+        checkpoint: str | Path | None = None, every: str = "0 seconds", settings: Mapping[str, str] | None = None,
+    ) -> Following:  # fmt: skip
+        """Take the records of Kafka topics into a table: JSON objects with its columns, inserted, or by key replaced.
+
+        A record without a value deletes the row whose key the record's key is. `settings` are the Kafka client's own.
+        """
+        place = None if checkpoint is None else Path(checkpoint)
+        return self._changes.follow_kafka(name, servers, _names(topics), source, op, place, every, settings or {})
+
+    def quarantine(self, name: str) -> pa.Table:
+        """Records of streams that could not be taken into a table, with the reason."""
+        return self._changes.quarantine(name)
 
     def transaction(self) -> AbstractContextManager[None]:
         """A block in which changes of several tables become visible together, or not at all when it ends by an error.

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from nearly.engine.changes.compaction import compact, is_due
 from nearly.engine.changes.feed import changes
-from nearly.engine.changes.lake_sources import lake_again, version_named
-from nearly.engine.changes.lakes import refresh_lake, register_lake
+from nearly.engine.changes.following import Follower
 from nearly.engine.changes.operations import ERROR
+from nearly.engine.changes.quarantine import read_aside
 from nearly.engine.changes.transactions import Find, Transaction
 from nearly.engine.engine import Engine
-from nearly.engine.storage.lakes import Lake
+from nearly.engine.spark.stream_follow import Following
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.versions import Commit
 from nearly.engine.writing.parquet_writer import Progress
@@ -40,7 +42,6 @@ class Changes:
         self._engine = engine
         self._mine = threading.local()
         self._waiting: set[str] = set()
-        self._lakes: dict[str, Lake] = {}
         self._later = ThreadPoolExecutor(1, thread_name_prefix="nearly-compact")
 
     def insert(self, name: str, rows: Any, batch: Stream | None = None) -> Table:
@@ -82,28 +83,27 @@ class Changes:
                 if attempt == ATTEMPTS - 1:
                     raise
         for layout in (*table.behind, *(each for each in table.layouts[1:] if each.vectors)):
-            by = None if layout.clustering is None else layout.clustering.columns
-            table = prepare(
-                self._engine.catalog, self._engine.cluster.spark, name, by, layout.clustering and layout.clustering.buckets
-            )
+            by, buckets = (None, None) if layout.clustering is None else (layout.clustering.columns, layout.clustering.buckets)
+            table = prepare(self._engine.catalog, self._engine.cluster.spark, name, by, buckets)
         return table
 
-    def register_lake(
-        self, name: str, lake: Lake, key: Sequence[str], clustered_by: Sequence[str] | None, version: object
-    ) -> Table:
-        """Register a source with versions of its own; the session remembers it for `refresh`."""
-        self._engine.life.refuse_over()
-        table = register_lake(self._engine, name, lake, key, clustered_by, version_named(lake, version))
-        self._lakes[name.lower()] = lake
-        return table
+    def follow(self, name: str, stream: Any, source: str, op: str | None, checkpoint: Path | None, every: str) -> Following:
+        return self._follower(name, source, op).follow(stream, checkpoint, every)
 
-    def refresh_lake(self, name: str, source: Any) -> Table:
-        """Take the later versions of the source of a table."""
+    def follow_kafka(
+        self, name: str, servers: str, topics: Sequence[str], source: str, op: str | None, checkpoint: Path | None, every: str,
+        settings: Mapping[str, str],
+    ) -> Following:  # fmt: skip
+        return self._follower(name, source, op).follow_kafka(servers, topics, settings, checkpoint, every)
+
+    def quarantine(self, name: str) -> pa.Table:
+        return read_aside(self._engine.catalog.directory(self._engine.catalog.table(name).name))
+
+    def _follower(self, name: str, source: str, op: str | None) -> Follower:
         self._engine.life.refuse_over()
-        table = self._engine.catalog.table(name)
-        lake = lake_again(table, self._lakes.get(name.lower()), source)
-        self._lakes[name.lower()] = lake
-        return refresh_lake(self._engine, table, lake)
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,60}", source):
+            raise SchemaError(f"name={source!r} names the stream: 1 to 60 letters, digits, - and _")
+        return Follower(self._engine, self._engine.catalog.table(name).name, source, op)
 
     def between(self, name: str, since: int, until: int | None = None) -> pa.Table:
         return changes(self._engine, name, since, until)

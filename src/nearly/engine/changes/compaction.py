@@ -87,7 +87,7 @@ def _rewritten(engine: Engine, table: Table, temporary: Path, progress: Progress
     query = str(engine.native.reader.whole(table, table.base, table.column_names).sql(dialect="duckdb"))
     if order := _order(table):
         query = f"SELECT * FROM ({query}) ORDER BY {order}"
-    _write(engine, table, query, source / "part", progress)
+    write_files(engine, table, query, source / "part", progress)
     staged = stage(source, destination, Arrangement(BASE))
     return staged, staged.layout
 
@@ -102,7 +102,7 @@ def _folded(engine: Engine, table: Table, temporary: Path, progress: Progress | 
     gone = gone_rows(base, paths) if base.vectors and paths else None
     reader = engine.native.reader
     query = reader.query(table, base, table.column_names, paths or own[:1], gone=gone).sql(dialect="duckdb")
-    _write(engine, table, str(query) if paths else f"{query} LIMIT 0", source / Path(CAME).stem, progress)
+    write_files(engine, table, str(query) if paths else f"{query} LIMIT 0", source / Path(CAME).stem, progress)
     came = stage(source, destination, Arrangement(BASE))
     plain = _without_changes(base, late)
     filled = came.layout.rows > 0 or not own
@@ -140,12 +140,13 @@ def _order(table: Table) -> str:
     return ", ".join(native_name(name) for name in names)
 
 
-def _write(engine: Engine, table: Table, query: str, stem: Path, progress: Progress | None) -> None:
+def write_files(engine: Engine, table: Table, query: str, stem: Path, progress: Progress | None) -> None:
+    """Write the rows of a query into files of a new directory, whose names begin alike."""
     with writing_in(stem.parent):
         stem.parent.mkdir()
         writer = _FileWriter(stem, table)
         try:
-            for batch in _batches(engine, query):
+            for batch in batches_of(engine, query):
                 writer.write(batch)
                 if progress is not None:
                     progress(min(0.95, writer.rows / max(1, table.rows)))
@@ -153,7 +154,8 @@ def _write(engine: Engine, table: Table, query: str, stem: Path, progress: Progr
             writer.close()
 
 
-def _batches(engine: Engine, query: str) -> Iterator[pa.RecordBatch]:
+def batches_of(engine: Engine, query: str) -> Iterator[pa.RecordBatch]:
+    """The rows of a query of the driver's engine, some at a time."""
     local = engine.native.local
     local.configure(engine.native.settings)
     try:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from nearly.engine.changes.lakes import refresh_lake, register_lake
+from nearly.engine.engine import Engine
 from nearly.engine.storage.delta_log import DeltaLog, is_delta, version_of
 from nearly.engine.storage.iceberg_log import IcebergLog, is_iceberg, opened_iceberg, snapshot_of
 from nearly.engine.storage.lakes import Lake
@@ -24,12 +27,30 @@ def lake_of(source: Any) -> Lake | None:
     return opened_iceberg(text) if is_iceberg(text) else None
 
 
-def version_named(lake: Lake, given: object) -> str | None:
-    """A version of a source as the user names it."""
-    return version_of(given) if lake.kind == "delta" else snapshot_of(given)
+class Lakes:
+    """Registers and refreshes such sources for a session, which remembers where an Iceberg table is."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known: dict[str, Lake] = {}
+
+    def register(self, name: str, lake: Lake, key: Sequence[str], clustered_by: Sequence[str] | None, version: object) -> Table:
+        self._engine.life.refuse_over()
+        named = version_of(version) if lake.kind == "delta" else snapshot_of(version)
+        table = register_lake(self._engine, name, lake, key, clustered_by, named)
+        self._known[name.lower()] = lake
+        return table
+
+    def refresh(self, name: str, source: Any) -> Table:
+        """Take the later versions of the source of a table."""
+        self._engine.life.refuse_over()
+        table = self._engine.catalog.table(name)
+        lake = _lake_again(table, self._known.get(name.lower()), source)
+        self._known[name.lower()] = lake
+        return refresh_lake(self._engine, table, lake)
 
 
-def lake_again(table: Table, known: Lake | None, source: Any) -> Lake:
+def _lake_again(table: Table, known: Lake | None, source: Any) -> Lake:
     """The source of a table as it is now."""
     if source is not None:
         found = lake_of(source)

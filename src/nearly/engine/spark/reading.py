@@ -7,15 +7,17 @@ import threading
 from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.spark.cluster import GetSpark
 from nearly.engine.storage.layouts import Layout, Table
+from nearly.errors import EngineError
 from nearly.plan.quoting import spark_name
 
 _PATH, _ROW = "nearly_path", "nearly_row"
+_ADDRESS = f"regexp_replace(_metadata.file_path, '^file:/+', '/') AS {_PATH}"
 
 
 class SparkReader:
@@ -45,6 +47,8 @@ def read_table(spark: SparkSession, table: Table, paths: Iterable[str] | None = 
     wanted = list(table.base.manifest.paths if paths is None else paths)
     names = [spark_name(column.name) for column in table.columns]
     schema = ", ".join(f"{spark_name(column.name)} {column.type}" for column in table.columns)
+    if table.origin.is_lake and table.base.partitioned_by:
+        return _with_told(spark, table, wanted).select(*names)
     frames = []
     for root, files in _by_root(table, wanted).items():
         rows = _read_below(spark, root, files, schema)
@@ -52,13 +56,35 @@ def read_table(spark: SparkSession, table: Table, paths: Iterable[str] | None = 
     return reduce(lambda left, right: left.unionAll(right), frames)
 
 
+def _with_told(spark: SparkSession, table: Table, wanted: Sequence[str]) -> DataFrame:
+    """The rows of files whose log tells values of columns: Spark would read other ones from escaped names of directories."""
+    base, told = table.base, {part.path: block.partition for block in table.base.blocks for part in block.parts}
+    stored = [column for column in table.columns if column.name not in base.partitioned_by]
+    partitions = [table.column(name) for name in base.partitioned_by]
+    schema, other = (", ".join(f"{spark_name(c.name)} {c.type}" for c in each) for each in (stored, partitions))
+    rows = _read_below(spark, "", wanted, schema)
+    spelled = _spelled(rows, base)
+    values = [(spelled[path], *(value.value for value in told[path])) for path in spelled if path in told]
+    names = [spark_name(column.name) for column in stored]
+    placed = _without_gone(spark, rows, base, names) if base.vectors else rows.selectExpr(*names, _ADDRESS)
+    return placed.join(spark.createDataFrame(values, f"{_PATH} string, {other}").hint("broadcast"), _PATH)
+
+
+def _spelled(rows: DataFrame, layout: Layout) -> dict[str, str]:
+    """The files that Spark reads, with the addresses by which it names them."""
+    spelled = {unquote(path): path for path in (re.sub("^file:/+", "/", address) for address in rows.inputFiles())}
+    if other := sorted(spelled.keys() - set(layout.manifest.paths)):
+        raise EngineError(f"Spark reads other files than those of the table: {other[:1]}")
+    return spelled
+
+
 def _without_gone(spark: SparkSession, rows: DataFrame, layout: Layout, names: Sequence[str]) -> DataFrame:
     """The rows that were not deleted: Spark tells of each its file and its number there."""
-    places = [(number, uri_path(path)) for number, path in enumerate(layout.manifest.paths)]
+    spelled = _spelled(rows, layout)
+    places = [(number, spelled[path]) for number, path in enumerate(layout.manifest.paths) if path in spelled]
     vectors = spark.read.schema("file int, row bigint").parquet(*(spark_path(vector.path) for vector in layout.vectors))
     gone = vectors.join(spark.createDataFrame(places, f"file int, {_PATH} string"), "file").selectExpr(_PATH, f"row AS {_ROW}")
-    path = f"regexp_replace(_metadata.file_path, '^file:/+', '/') AS {_PATH}"
-    placed = rows.selectExpr(*names, path, f"_metadata.row_index AS {_ROW}")
+    placed = rows.selectExpr(*names, _ADDRESS, f"_metadata.row_index AS {_ROW}")
     return placed.join(gone.hint("broadcast"), [_PATH, _ROW], "left_anti")
 
 
@@ -76,11 +102,6 @@ def _read_below(spark: SparkSession, root: str, files: Sequence[str], schema: st
     if root:
         reader = reader.option("basePath", "file://" + root)
     return reader.parquet(*map(spark_path, files))
-
-
-def uri_path(path: str) -> str:
-    """A local path as it stands in the addresses that Spark gives for files."""
-    return quote(path, safe="/:@&=+$,!*'()~;", encoding="utf-8")
 
 
 def spark_path(path: str | Path) -> str:

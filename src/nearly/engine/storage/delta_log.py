@@ -71,7 +71,7 @@ class DeltaLog:
         return ""
 
     def _at(self, version: str | None) -> Any:
-        deltalake = _deltalake()
+        deltalake = load_deltalake()
         try:
             return deltalake.DeltaTable(self.location, version=None if version is None else int(version))
         except Exception as error:
@@ -128,9 +128,10 @@ def _refuse_features(table: Any, location: str) -> None:
         )
 
 
-def _deltalake() -> Any:
+def load_deltalake() -> Any:
+    """The package, which is an extra."""
     try:
-        import deltalake  # noqa: PLC0415  an extra
+        import deltalake  # noqa: PLC0415
     except ImportError as error:
         raise EngineError("Delta tables need the package deltalake: pip install 'nearly[delta]'") from error
     return deltalake

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from nearly.engine.storage.blocks import ColumnStatistics, PartitionValue, RowGroup
 from nearly.engine.storage.listing import FoundFile
@@ -21,6 +21,8 @@ from nearly.plan import types
 from nearly.plan.schema import SchemaColumn
 from nearly.plan.types import DataType
 
+_SPECIAL = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")
+_BYTES = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 NULL_NAME = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FRACTION = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+)")
@@ -49,6 +51,11 @@ def partition_names(files: Sequence[FoundFile]) -> tuple[str, ...]:
 def partition_columns(files: Sequence[FoundFile]) -> tuple[SchemaColumn, ...]:
     """The partition columns with the common type of their values."""
     names = partition_names(files)
+    for file in files:
+        if any(_BYTES.search(directory) for directory in file.partition_directories):
+            raise Unsupported(
+                f"the directory of {file.path} has letters escaped as bytes, each of which Spark takes for a letter; rename it"
+            )
     columns = []
     for position, name in enumerate(names):
         raws = {_raw(file.partition_directories[position]) for file in files}
@@ -133,13 +140,18 @@ def _cast(raw: str, kind: DataType) -> Any:
 def directory_of(column: SchemaColumn, value: Any) -> str:
     """The directory of files whose rows have this value; `_cast` of its unquoted text is the value again.
 
-    >>> directory_of(SchemaColumn("a b", types.STRING), "50 %")
-    'a%20b=50%20%25'
+    >>> directory_of(SchemaColumn("größe", types.STRING), "50 %")
+    'größe=50 %25'
     """
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if text in ("", NULL_NAME) or (isinstance(value, float) and not math.isfinite(value)):
         raise Unsupported(f"{value!r} in partition column {column.name!r} cannot be the name of a directory")
-    return f"{quote(column.name, safe='')}={NULL_NAME if value is None else quote(text, safe='')}"
+    return f"{_escaped(column.name)}={NULL_NAME if value is None else _escaped(text)}"
+
+
+def _escaped(text: str) -> str:
+    """A name as Spark escapes it: only signs that mean something in paths."""
+    return re.sub(_SPECIAL, lambda found: f"%{ord(found[0]):02X}", text)
 
 
 def refuse_partition_type(column: SchemaColumn) -> None:
