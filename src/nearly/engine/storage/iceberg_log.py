@@ -211,7 +211,7 @@ def _refuse_renamed(schema: Any, data: Sequence[_File]) -> None:
             if wanted.get(name) != _id_of(stored.field(name)):
                 raise Unsupported(
                     f"{file.path} was written before column {name!r} was renamed, added or dropped; rewrite the table's files, or "
-                    f"register a copy read by Spark"
+                    f"register it through Spark"
                 )
 
 

@@ -106,7 +106,7 @@ def _columns(snapshot: LakeSnapshot, footers: Sequence[Footer]) -> tuple[SchemaC
             if found.get(name) != wanted.get(name):
                 raise Unsupported(
                     f"{footer.path} was written with another schema: column {name!r} is {found.get(name, 'absent')} there and "
-                    f"{wanted.get(name, 'absent')} in the table now; rewrite the table's files, or register a copy read by Spark"
+                    f"{wanted.get(name, 'absent')} in the table now; rewrite the table's files, or register it through Spark"
                 )
         for column in footer.columns:
             nullable[column.name] |= column.nullable
