@@ -18,6 +18,7 @@ from nearly.plan.nodes import (
     Scan,
     SetOperation,
     Window,
+    passed,
 )
 
 Needed = dict[Plan, frozenset[str]]
@@ -98,4 +99,4 @@ def _set_operation(plan: SetOperation, rebuilt: list[Plan], wanted: frozenset[st
 def _select(plan: Plan, columns: list[Column]) -> Plan:
     if [column.name for column in plan.columns] == [column.name for column in columns]:
         return plan
-    return Project(plan, tuple(Output(column.name, column) for column in columns))
+    return Project(plan, passed(columns))

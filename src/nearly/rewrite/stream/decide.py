@@ -24,7 +24,7 @@ from nearly.plan.expressions import (
 )
 from nearly.plan.functions import call
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Filter, GroupBy, Input, Join, Output, Plan, Project
+from nearly.plan.nodes import Filter, GroupBy, Input, Join, Output, Plan, Project, passed
 from nearly.plan.properties import equated
 from nearly.plan.types import DOUBLE, NULL, is_numeric
 
@@ -111,7 +111,7 @@ def decided_again(
     kept = tuple(Output(name, columns[name]) for name in keys)
     masked = tuple(Output(name, _unless(surely, columns[name])) for name in waiting)
     merged = GroupBy(rows, (*kept, *masked, Output(mark, surely)), merges)
-    return Project(merged, tuple(Output(column.name, column) for column in stage.columns))
+    return Project(merged, passed(stage.columns))
 
 
 def _is_pair(part: Expression, pairs: tuple[tuple[Column, Column], ...]) -> bool:
