@@ -10,7 +10,7 @@ import pytest
 
 from nearly.errors import Unsupported
 from nearly.plan.expressions import TRUE, Column
-from nearly.plan.nodes import GroupBy, Join, Output, Scan, SetOperation, Values
+from nearly.plan.nodes import GroupBy, Join, Output, Plan, Scan, SetOperation
 from nearly.plan.types import LONG
 from nearly.rewrite.placement import Place, Placed, Placement, Policy, joined_by, renamed
 from tests.rewrite import shop
@@ -29,7 +29,7 @@ class Additions(Policy[Placed]):
     def scan(self, plan: Scan) -> Placed:
         return Placed(plan, Place.APART if plan.table == "event" else Place.EVERYWHERE)
 
-    def values(self, plan: Values) -> Placed:
+    def constant(self, plan: Plan, rows: int) -> Placed:  # noqa: ARG002
         return Placed(plan, Place.EVERYWHERE)
 
     def refused(self, *_: object) -> Placed:

@@ -20,21 +20,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from nearly.errors import Unsupported
 from nearly.plan.expressions import Column, WindowCall
-from nearly.plan.nodes import (
-    Apply,
-    Filter,
-    GroupBy,
-    Join,
-    Limit,
-    Output,
-    Plan,
-    Project,
-    Scan,
-    SetOperation,
-    Sort,
-    Values,
-    Window,
-)
+from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Limit, Output, Plan, Project, Scan, SetOperation, Sort, Values, Window
 from nearly.plan.properties import equated
 
 KEEPS_LEFT = frozenset({"left", "semi", "anti", "full"})
@@ -92,7 +78,7 @@ class Policy(ABC, Generic[P]):
         """A table: everywhere, or apart."""
 
     @abstractmethod
-    def values(self, plan: Values) -> P:
+    def constant(self, plan: Plan, rows: int) -> P:
         """Constant rows, which are everywhere."""
 
     @abstractmethod
@@ -167,15 +153,6 @@ class Placement(Generic[P]):
             self.known[plan] = rule(self, plan)
         return self.known[plan]
 
-    def scan(self, plan: Scan) -> P:
-        return self.policy.scan(plan)
-
-    def values(self, plan: Values) -> P:
-        return self.policy.values(plan)
-
-    def filter(self, plan: Filter) -> P:
-        return self.policy.filter(plan, self.place(plan.child))
-
     def project(self, plan: Project) -> P:
         child = self.place(plan.child)
         return self.policy.project(plan, replace(child, by=renamed(child.by, plan.outputs)))
@@ -248,9 +225,9 @@ class Placement(Generic[P]):
 
 
 RULES: dict[type[Plan], Callable[..., Any]] = {
-    Scan: Placement.scan,
-    Values: Placement.values,
-    Filter: Placement.filter,
+    Scan: lambda walk, plan: walk.policy.scan(plan),
+    Values: lambda walk, plan: walk.policy.constant(plan, len(plan.rows)),
+    Filter: lambda walk, plan: walk.policy.filter(plan, walk.place(plan.child)),
     Project: Placement.project,
     Join: Placement.join,
     GroupBy: Placement.group,

@@ -18,6 +18,6 @@ NAME = "sites/split_distinct"
 def test_law_aggregates_of_distinct_values(case: QueryCase) -> None:
     whole = shop.topmost_aggregate(case.text)
     split = split_distinct(whole, FreshNames("split"))
-    check(NAME, case, "None" if split is None else shown(split.outer(split.inner)))
+    check(NAME, case, "None" if split is None else shown(split.merged(split.partial)))
     if split is not None:
-        assert rows_differ(run(whole), run(split.outer(split.inner))) is None
+        assert rows_differ(run(whole), run(split.merged(split.partial))) is None

@@ -9,17 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from nearly.plan.expressions import Column, Expression, columns_of
-from nearly.plan.nodes import (
-    Exchange,
-    GroupBy,
-    Output,
-    Plan,
-    Project,
-    Scan,
-    SetOperation,
-    Window,
-    passed,
-)
+from nearly.plan.nodes import Exchange, GroupBy, Output, Plan, Project, Scan, SetOperation, Window, passed
 
 Needed = dict[Plan, frozenset[str]]
 

@@ -12,35 +12,11 @@ from typing import ClassVar
 
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import Column, Expression
-from nearly.plan.nodes import (
-    Exchange,
-    Filter,
-    GroupBy,
-    Join,
-    Limit,
-    Output,
-    Plan,
-    Project,
-    Scan,
-    SetOperation,
-    Values,
-    Window,
-    passed,
-)
+from nearly.plan.nodes import Exchange, Filter, GroupBy, Join, Limit, Output, Plan, Project, Scan, SetOperation, Window, passed
 from nearly.plan.properties import equated
 from nearly.plan.schema import FindTable
 from nearly.rewrite.logical.sizes import Size, grouped_size, joined_size, selectivity
-from nearly.rewrite.placement import (
-    KEEPS_LEFT,
-    KEEPS_RIGHT,
-    Place,
-    Placed,
-    Placement,
-    Policy,
-    joined_by,
-    partitions,
-    renamed,
-)
+from nearly.rewrite.placement import KEEPS_LEFT, KEEPS_RIGHT, Place, Placed, Placement, Policy, joined_by, partitions, renamed
 from nearly.rewrite.sites.split_aggregate import split_aggregate
 
 REPLICATED_ROWS = 1_000_000
@@ -104,8 +80,8 @@ class _Sites(Policy[Sited]):
             return Sited(replace(plan, share="blocks"), Place.APART, size=size)
         return Sited(replace(plan, share="range"), Place.APART, frozenset({(ranged.name,)}), "range", size=size)
 
-    def values(self, plan: Values) -> Sited:
-        return Sited(plan, Place.EVERYWHERE, size=Size(float(len(plan.rows)), float(len(plan.rows))))
+    def constant(self, plan: Plan, rows: int) -> Sited:
+        return Sited(plan, Place.EVERYWHERE, size=Size(float(rows), float(rows)))
 
     def met(self, child: Sited) -> Sited:
         return Sited(Exchange(child.plan, "gather"), Place.TOGETHER, size=child.size)

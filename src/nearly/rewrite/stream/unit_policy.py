@@ -14,23 +14,8 @@ from typing import ClassVar
 
 from nearly.errors import Unsupported
 from nearly.plan.binding.scope import FreshNames
-from nearly.plan.expressions import TRUE, AggregateCall, Call, Column, Expression, columns_of
-from nearly.plan.nodes import (
-    Apply,
-    Field,
-    Filter,
-    GroupBy,
-    Input,
-    Join,
-    Limit,
-    Output,
-    Plan,
-    Project,
-    Scan,
-    SetOperation,
-    Values,
-    passed,
-)
+from nearly.plan.expressions import TRUE, AggregateCall, Call, Column, columns_of
+from nearly.plan.nodes import Apply, Field, Filter, GroupBy, Input, Join, Limit, Output, Plan, Project, Scan, SetOperation, passed
 from nearly.plan.schema import FindTable
 from nearly.plan.types import BOOLEAN, INT
 from nearly.rewrite.placement import KEEPS_RIGHT, NOTHING, Place, Policy, joined_by
@@ -78,7 +63,7 @@ class UnitPolicy(Policy[Streamed]):
         streamed = replace(plan, fields=(*plan.fields, unit), share="units", layout=hashed.name if hashed else plan.layout)
         return Streamed(streamed, Place.APART, by, frozenset({plan}), Column(INT, name))
 
-    def values(self, plan: Values) -> Streamed:
+    def constant(self, plan: Plan, rows: int) -> Streamed:  # noqa: ARG002
         return Streamed(plan, Place.EVERYWHERE)
 
     def met(self, child: Streamed) -> Streamed:
@@ -188,8 +173,8 @@ class UnitPolicy(Policy[Streamed]):
         """Partial results per unit, merged at the driver; what has no merge is aggregated from rows there."""
         apart = split_distinct(replace(plan, child=child.plan), self.fresh)
         if apart is not None:
-            inner = self._partial_aggregate(apart.inner, child)
-            return self._together(apart.outer(inner.plan), child)
+            inner = self._partial_aggregate(apart.partial, child)
+            return self._together(apart.merged(inner.plan), child)
         split = split_aggregate(replace(plan, child=child.plan), self.fresh)
         if split is None:
             return self._approximate_aggregate(plan, child)
@@ -227,7 +212,7 @@ class UnitPolicy(Policy[Streamed]):
 
         sum over a test of B and the value = sum, over groups by B that pass the test, of their sums.
         """
-        reads = frozenset().union(*(columns_of(expression) for expression in _own_expressions(plan)))
+        reads = frozenset().union(*(columns_of(expression) for expression in plan.expressions()))
         split = (
             None if plan.sets is not None or reads & child.made else split_aggregate(replace(plan, child=child.plan), self.fresh)
         )
@@ -290,7 +275,3 @@ def _names_but(keys: tuple[Output, ...], unit: Column | None) -> tuple[str, ...]
 
 def _is_passed(output: Output) -> bool:
     return isinstance(output.expression, Column) and output.expression.name == output.name
-
-
-def _own_expressions(plan: GroupBy) -> tuple[Expression, ...]:
-    return tuple(output.expression for output in (*plan.keys, *plan.aggregates))

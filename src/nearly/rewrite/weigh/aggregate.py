@@ -11,20 +11,8 @@ from nearly.plan.functions import call
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import GroupBy, Join, Output, Plan, Project, passed
 from nearly.plan.types import BOOLEAN, DOUBLE, LONG
-from nearly.rewrite.weigh.relax import relaxed
-from nearly.rewrite.weigh.weighted import (
-    FINAL,
-    OPEN,
-    REPLICATES,
-    THEMSELVES,
-    Growth,
-    OfKeys,
-    OfUnits,
-    RowSet,
-    Standing,
-    Weighted,
-    became_double,
-)
+from nearly.rewrite.weigh.relax import became_double, relaxed
+from nearly.rewrite.weigh.weighted import FINAL, OPEN, REPLICATES, THEMSELVES, Growth, OfKeys, OfUnits, RowSet, Standing, Weighted
 
 _UNCHANGED = frozenset({"min", "max", "bool_and", "bool_or", "percentile"})
 """Aggregates that do not grow with the rows; within a replicate all rows weigh the same, so quantiles need no weights."""

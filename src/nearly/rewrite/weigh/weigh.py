@@ -18,39 +18,13 @@ from nearly.errors import Unsupported
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall, columns_of, same
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import (
-    Apply,
-    Filter,
-    GroupBy,
-    Input,
-    Join,
-    Limit,
-    Output,
-    Plan,
-    Project,
-    SetOperation,
-    Sort,
-    Window,
-    passed,
-)
+from nearly.plan.nodes import Apply, Filter, GroupBy, Input, Join, Limit, Output, Plan, Project, SetOperation, Sort, Window, passed
 from nearly.plan.types import BOOLEAN, DOUBLE, INT, LONG
 from nearly.rewrite.stream.cut import Gathered
 from nearly.rewrite.weigh.aggregate import Aggregation
-from nearly.rewrite.weigh.relax import relaxed, relaxed_keys, relaxed_to
+from nearly.rewrite.weigh.relax import became_double, relaxed, relaxed_keys, relaxed_to
 from nearly.rewrite.weigh.union import Uniting
-from nearly.rewrite.weigh.weighted import (
-    FINAL,
-    OPEN,
-    REPLICATES,
-    THEMSELVES,
-    WEIGHTS,
-    Growths,
-    OfPieces,
-    OfUnits,
-    Weighted,
-    became_double,
-    standing_of_both,
-)
+from nearly.rewrite.weigh.weighted import FINAL, OPEN, REPLICATES, THEMSELVES, WEIGHTS, Growths, OfPieces, OfUnits, Weighted
 
 
 def weigh(tail: Plan, stages: tuple[Gathered, ...], weight: float, growths: Growths) -> Weighted:
@@ -175,7 +149,7 @@ class _Weigher:
         if kind in ("semi", "anti"):
             found = _hanging(replace(left, plan=joined), plan.condition, right)
             return found if right.rows.final else replace(found, rows=found.rows.hanging())
-        standing = standing_of_both(left.standing, right.standing)
+        standing = left.standing_with(right)
         evolving, extremes = left.evolving | right.evolving, left.extremes | right.extremes
         both = left.rows.and_of(right.rows)
         found = Weighted(

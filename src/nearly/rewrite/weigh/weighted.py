@@ -9,7 +9,7 @@ from typing import ClassVar
 from nearly.errors import Unsupported
 from nearly.plan.expressions import Column, Expression, columns_of
 from nearly.plan.nodes import GroupBy, Input, Output, Plan, passed
-from nearly.plan.types import DOUBLE, INT, LONG, is_numeric
+from nearly.plan.types import DOUBLE, INT, LONG
 
 WEIGHTS = Input("weights", (Column(INT, "replicate"), Column(INT, "unit_group"), Column(DOUBLE, "unit_weight")))
 REPLICATES = Input("replicates", (Column(INT, "replicate"),))
@@ -82,22 +82,6 @@ Standing = OfUnits | OfKeys | OfPieces | Themselves
 THEMSELVES = Themselves()
 
 
-def standing_of_both(left: Standing, right: Standing) -> Standing:
-    """What a row made of two stands for: rows of units for their like, whatever they meet."""
-    match left, right:
-        case (OfUnits(), OfUnits()):
-            raise Unsupported("two streamed tables meet only at the driver")
-        case (OfUnits(), _):
-            return left
-        case (_, OfUnits()):
-            return right
-    weight = left.weight or right.weight
-    seen = next((each.seen for each in (left, right) if isinstance(each, OfKeys)), None)
-    if seen is not None:
-        return OfKeys(weight, seen)
-    return THEMSELVES if weight is None else OfPieces(weight)
-
-
 @dataclass(frozen=True, slots=True)
 class Weighted:
     """A relation of estimates: what a row stands for, which columns evolve, and which of them became doubles.
@@ -127,6 +111,18 @@ class Weighted:
     def seen(self) -> Column | None:
         return self.standing.seen if isinstance(self.standing, OfKeys) else None
 
+    def standing_with(self, other: Weighted) -> Standing:
+        """What a row made of two stands for: rows of units for their like, whatever they meet."""
+        match self.standing, other.standing:
+            case (OfUnits(), OfUnits()):
+                raise Unsupported("two streamed tables meet only at the driver")
+            case (OfUnits() as units, _) | (_, OfUnits() as units):
+                return units
+        weight, seen = self.weight or other.weight, self.seen or other.seen
+        if seen is not None:
+            return OfKeys(weight, seen)
+        return THEMSELVES if weight is None else OfPieces(weight)
+
     @property
     def carried(self) -> tuple[Output, ...]:
         """The columns that every projection must pass on."""
@@ -148,7 +144,3 @@ class Weighted:
 
 Growths = dict[Plan, Growth]
 """The growth of the keys of an aggregate of the tail; without an entry every key is taken as seen in all unit groups."""
-
-
-def became_double(new: Output, old: Output) -> bool:
-    return new.expression.type == DOUBLE and old.expression.type != DOUBLE and is_numeric(old.expression.type)
