@@ -17,14 +17,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nearly.algebra.boxes import Box
+from nearly.algebra.ordered_sets import ONLY_NULL
 from nearly.engine.history import frame_of, sample, schema_of, summarise_parts, time_zone
 from nearly.engine.split_tree import PART, ROWS, Leaf, Node, Partition, Split, merged
 from nearly.errors import SchemaError, unknown
 from nearly.missing.constraint_set import ConstraintSet
+from nearly.missing.statements.conditions import condition
 from nearly.missing.statements.constraint import Constraint, ValueRange
-from nearly.missing.statements.domains import RowSpace
-from nearly.missing.statements.literals import bounds_text
 from nearly.plan.types import BOOLEAN, STRING, is_numeric
+from nearly.plan.values.regions import RowSpace
 
 SAMPLE_ROWS = 200_000
 SCHEMES = ("partition", "overlapping")
@@ -132,7 +134,7 @@ def _median(values: Any, wanted: int) -> Any:
 
 def _constraints(frame: Any, tree: Partition, measures: Sequence[str], space: RowSpace, slack: _Slack) -> list[Constraint]:
     summary = merged(summarise_parts(frame, tree, measures), measures).sort_by(PART)
-    boxes = dict(_boxes(tree.root, {}))
+    boxes = dict(_boxes(tree.root, Box({}), space))
     found = []
     for row in summary.to_pylist():
         values = {
@@ -140,25 +142,18 @@ def _constraints(frame: Any, tree: Partition, measures: Sequence[str], space: Ro
             for number, name in enumerate(measures)
             if row[f"null_{number}"] < row[ROWS] or is_numeric(space.domains[name].type)
         }
-        text = " and ".join(bounds_text(column, limits, space) for column, limits in boxes[row[PART]].items()) or "TRUE"
-        found.append(Constraint(text, rows=slack.counts(row[ROWS]), values=values))
+        found.append(Constraint(condition(boxes[row[PART]], space), rows=slack.counts(row[ROWS]), values=values))
     return found
 
 
-Limits = dict[str, tuple[Any, Any, bool | None]]
-"""For each column: at least, below, and whether it is null (None: not known)."""
-
-
-def _boxes(node: Node, limits: Limits) -> list[tuple[int, Limits]]:
-    """The number of every part and what its path says of each column."""
+def _boxes(node: Node, box: Box, space: RowSpace) -> list[tuple[int, Box]]:
+    """The number of every part and the box that its path makes."""
     if isinstance(node, Leaf):
-        return [(node.number, limits)]
-    low, high, _ = limits.get(node.column, (None, None, None))
-    if node.value is None:
-        below, rest = {**limits, node.column: (None, None, True)}, {**limits, node.column: (low, high, False)}
-    else:
-        below, rest = {**limits, node.column: (low, node.value, False)}, {**limits, node.column: (node.value, high, False)}
-    return [*_boxes(node.below, below), *_boxes(node.rest, rest)]
+        return [(node.number, box)]
+    domain, side = space.domains[node.column], box.sides.get(node.column, space.everything[node.column])
+    below = ONLY_NULL if node.value is None else domain.below(node.value)
+    parts = (node.below, side & below), (node.rest, side.without_null - below)
+    return [each for child, inside in parts for each in _boxes(child, Box({**box.sides, node.column: inside}), space)]
 
 
 def _measures(space: RowSpace, values: Sequence[str] | None) -> list[str]:

@@ -9,12 +9,12 @@ from nearly.algebra.boxes import Box, Region, box, hull, intersection, meet
 from nearly.algebra.ordered_sets import OrderedSet, Rank
 from nearly.errors import ConstraintError, NearlyError, Unsupported
 from nearly.missing.statements.constraint import Constraint, ValueRange
-from nearly.missing.statements.domains import OrderedDomain, RowSpace
-from nearly.missing.statements.predicates import Regions
 from nearly.plan.binding.query import bind
 from nearly.plan.expressions import has_subquery
 from nearly.plan.nodes import Filter, Plan, Project, Scan
 from nearly.plan.parse import parse_query
+from nearly.plan.values.domains import OrderedDomain
+from nearly.plan.values.regions import Regions, RowSpace
 
 
 @dataclass(frozen=True, slots=True)

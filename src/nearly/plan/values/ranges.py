@@ -3,7 +3,8 @@
 Law: on every row of the box the expression is null or lies in `range_of(expression, box)`, in Spark's order, which puts NaN on top.
 
 Ends are exact fractions. Rounding to a type is monotone, so an operator's result lies between its rounded exact ends. A fraction
-may be infinite or NaN where an end is unknown; then the upper end of everything computed from it is unknown.
+may be infinite where an end is unknown, and NaN, which is above all, where the upper end is: that of all that is computed from it
+is then unknown. Over `+`, `-`, `*` and negation in which every column occurs once, rows at the columns' ends reach both ends.
 
 Reference: Moore 1966, Interval Analysis.
 """
@@ -20,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nearly.plan.expressions import Call, Cast, Column, Expression, Literal
-from nearly.plan.types import FLOAT, FRACTIONS, INTEGERS, DataType, Decimal, is_numeric
+from nearly.plan.types import FRACTIONS, INTEGERS, Decimal, is_numeric
+from nearly.plan.values.rounding import rounded
 
 
 class KnownColumn(NamedTuple):
@@ -56,6 +58,7 @@ class Extent:
 
 
 UNKNOWN = Extent()
+NO_COLUMNS = UnreadBlock(1, {})
 
 
 def range_of(expression: Expression, box: UnreadBlock) -> Extent:
@@ -88,30 +91,6 @@ def exact(value: Any) -> Any:
     return Fraction(value) if isinstance(value, Number) else Fraction(float(value))
 
 
-def rounded(value: Fraction | None, type_: DataType) -> Fraction | None:
-    """The number as the type holds it: halves away from zero for decimals, nearest for fractions; None beyond the type."""
-    if value is None:
-        return None
-    if isinstance(type_, Decimal):
-        unit = 10**type_.scale
-        whole = math.floor(abs(value) * unit + Fraction(1, 2))
-        return Fraction(whole if value >= 0 else -whole, unit)
-    if type_ in FRACTIONS:
-        return _rounded_fraction(value, type_)
-    return value
-
-
-def _rounded_fraction(value: Fraction, type_: DataType) -> Fraction | None:
-    try:
-        nearest = float(value)
-    except OverflowError:
-        return None
-    if type_ == FLOAT:
-        with np.errstate(over="ignore"):
-            nearest = float(np.float32(nearest))
-    return Fraction(nearest) if math.isfinite(nearest) else None
-
-
 def _of_column(column: Column, box: UnreadBlock) -> Extent:
     if column.name not in box.columns:
         return UNKNOWN
@@ -131,12 +110,13 @@ def _of_cast(cast: Cast, operand: Extent) -> Extent:
 def _typed(
     expression: Expression, low: Fraction | None, high: Fraction | None, operands: Iterable[Extent], nullable: bool
 ) -> Extent:
-    """The ends as the expression's type holds them; a fraction computed from something unbounded may be NaN."""
+    """The ends as the expression's type holds them; a fraction computed from one that may be NaN may be, too."""
     if not is_numeric(expression.type):
         return UNKNOWN
-    if expression.type in FRACTIONS and not all(each.bounded for each in operands):
+    if expression.type in FRACTIONS and any(each.high is None for each in operands):
         high = None
-    return Extent(rounded(low, expression.type), rounded(high, expression.type), nullable)
+    low, high = (None if end is None else rounded(end, expression.type) for end in (low, high))
+    return Extent(low, high, nullable)
 
 
 def _strict(ends: Callable[..., tuple[Fraction | None, Fraction | None]]) -> Callable[[Call, list[Extent]], Extent]:
@@ -168,10 +148,20 @@ def _difference(left: Extent, right: Extent) -> tuple[Any, Any]:
 
 
 def _times(left: Extent, right: Extent) -> tuple[Any, Any]:
-    if not (left.bounded and right.bounded):
-        return None, None
-    corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-    return min(corners), max(corners)
+    """The extremes of all corners, an unknown end taken as infinite; zero times infinity is NaN."""
+    ends = [(-math.inf if each.low is None else each.low, math.inf if each.high is None else each.high) for each in (left, right)]
+    corners = [_product(a, b) for a in ends[0] for b in ends[1]]
+    nan = any(not each.bounded and one[0] <= 0 <= one[1] for each, one in ((left, ends[1]), (right, ends[0])))
+    low, high = min(corners), math.inf if nan else max(corners)
+    return None if isinstance(low, float) else low, None if isinstance(high, float) else high
+
+
+def _product(left: Any, right: Any) -> Any:
+    if left == 0 or right == 0:
+        return Fraction(0)
+    if isinstance(left, float) or isinstance(right, float):
+        return math.inf if (left > 0) == (right > 0) else -math.inf
+    return left * right
 
 
 def _negative(operand: Extent) -> tuple[Any, Any]:

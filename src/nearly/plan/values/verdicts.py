@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nearly.estimate.expression_range import Extent, UnreadBlock, range_of
 from nearly.plan.expressions import Call, Column, Expression, Literal
+from nearly.plan.values.ranges import Extent, UnreadBlock, range_of
 
 
 @dataclass(frozen=True, slots=True)
