@@ -19,7 +19,7 @@ from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.derive import constraints_from
 from nearly.missing.programmes.aggregate_range import AggregateRange, Ranger
 from nearly.missing.programmes.cells import TimeLimit
-from nearly.missing.programmes.effects import MissingMeasure, Question
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_answer import KnownAggregate
 from nearly.missing.statements.bound_set import BoundConstraint, BoundSet, connected
@@ -60,7 +60,7 @@ class Asker:
 
     def __call__(self, function: str, query: RandomQuery) -> AggregateRange:
         measure = MissingMeasure(self.regions, None) if function == "count" else self.measure
-        question = Question(region(query, self.bound.rows), measure)
+        question = RangeQuestion(region(query, self.bound.rows), measure)
         certain = NO_VALUE if function in ("min", "max") else NOTHING
         return Ranger(self.problem, TimeLimit(30))(function, question, certain)
 

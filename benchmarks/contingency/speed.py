@@ -11,7 +11,7 @@ from nearly.algebra.boxes import EVERYWHERE
 from nearly.missing.joins.edge_cover import Relation, edge_cover, product
 from nearly.missing.programmes.aggregate_range import Ranger
 from nearly.missing.programmes.cells import TimeLimit, decompose
-from nearly.missing.programmes.effects import MissingMeasure, Question
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_answer import KnownAggregate
 from nearly.missing.statements.bound_set import bind_constraints, region_of
@@ -58,7 +58,7 @@ def overlapping(count: int, seed: int) -> dict[str, Any]:
 def sum_range(problem: Problem, where: str) -> tuple[float, bool]:
     """Seconds that a SUM range takes (parsing of the query not counted), and whether it is tight."""
     measure = MissingMeasure(Regions(SPACE, {name: name for name in SPACE.domains}), Column(SPACE.domains["x"].type, "x"))
-    question = Question(region_of(where, SPACE), measure)
+    question = RangeQuestion(region_of(where, SPACE), measure)
     start = time.perf_counter()
     found = Ranger(problem, TimeLimit(10))("sum", question, KnownAggregate(Extent(0, 0)))
     return time.perf_counter() - start, found.is_tight

@@ -49,5 +49,5 @@ def test_oracle_the_extreme_average_is_that_of_the_best_choice(sign: int) -> Non
             rows = [least + extra for least, extra in zip(must, more, strict=True)]
             if count + sum(rows):
                 averages.append((total + sum(v * n for v, n in zip(values, rows, strict=True))) / (count + sum(rows)))
-        found = extreme_average(total, count, values, must, may, sign)
+        found = extreme_average(total, count, list(zip(values, must, may, strict=True)), sign)
         assert found == (pytest.approx(sign * max(sign * each for each in averages)) if averages else None)

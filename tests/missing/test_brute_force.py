@@ -14,7 +14,7 @@ from nearly.errors import ConstraintError
 from nearly.missing.programmes.aggregate_range import AggregateRange, Ranger
 from nearly.missing.programmes.cells import TimeLimit, decompose
 from nearly.missing.programmes.conflicts import refuse_conflicts
-from nearly.missing.programmes.effects import MissingMeasure, Question
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_answer import KnownAggregate
 from nearly.missing.statements.bound_set import bind_constraints, region_of
@@ -46,7 +46,7 @@ def certain_part(function: str, rows: list[Row]) -> KnownAggregate:
 
 
 def computed(problem: Problem, function: str, region: Region, rows: list[Row]) -> AggregateRange:
-    question = Question(region, measure(function))
+    question = RangeQuestion(region, measure(function))
     return Ranger(problem, TimeLimit(60))(function.removesuffix("(*)"), question, certain_part(function, rows))
 
 
@@ -121,7 +121,7 @@ def test_no_time_at_all_still_gives_a_range() -> None:
         worlds = list(instances(statements))
         problem = Problem(bind_constraints([each.given for each in statements], SPACE))
         for function in ("sum", "count") if worlds else ():
-            question = Question(region_of("TRUE", SPACE), measure(function))
+            question = RangeQuestion(region_of("TRUE", SPACE), measure(function))
             found = Ranger(problem, TimeLimit(0))(function, question, certain_part(function, []))
             least, greatest = expected(function, worlds, lambda _: True, [])
             assert found.low is None or found.low <= least

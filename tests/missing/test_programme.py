@@ -13,7 +13,7 @@ from nearly.missing.programmes.aggregate_range import AggregateRange, Ranger
 from nearly.missing.programmes.allocation import Allocation, Independent, Programme
 from nearly.missing.programmes.cells import Cell, TimeLimit, decompose
 from nearly.missing.programmes.conflicts import refuse_conflicts
-from nearly.missing.programmes.effects import MissingMeasure, Question
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_answer import KnownAggregate
 from nearly.missing.statements.bound_set import bind_constraints, region_of
@@ -32,7 +32,7 @@ def asked(
     measure = MissingMeasure(Regions(SPACE, {"n": "n", "x": "x"}), Column(SPACE.domains[column].type, column))
     known = KnownAggregate(Extent(certain[0], certain[0]), Extent(certain[0], certain[0]), Extent(certain[1], certain[1]))
     return Ranger(Problem(bind_constraints(constraints, SPACE)), TimeLimit(20))(
-        function, Question(region_of(where, SPACE), measure), known
+        function, RangeQuestion(region_of(where, SPACE), measure), known
     )
 
 

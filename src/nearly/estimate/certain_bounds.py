@@ -108,9 +108,9 @@ def _extreme_average(parts: Sequence[UnreadPart], read: Read, sign: int) -> Frac
     total = exact(read.total or 0)
     if total is None or any(end is None for end in ends):
         return None
-    may = [float(part.most - part.fewest) for part in parts]
-    values, must = [float(end) for end in ends], [float(part.fewest) for part in parts]
-    best = extreme_average(float(total), read.count, values, must, may, sign)
+    values = [float(end) for end in ends]
+    others = [(value, part.fewest, part.most - part.fewest) for value, part in zip(values, parts, strict=True)]
+    best = extreme_average(float(total), read.count, others, sign)
     if best is None:
         return None
     return Fraction(best) + sign * Fraction(HAIR * (abs(best) + max(map(abs, values), default=0.0)))

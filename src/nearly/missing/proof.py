@@ -20,7 +20,7 @@ from nearly.algebra.ordered_sets import Rank, span
 from nearly.errors import ConstraintError, SchemaError, Unsupported, unknown
 from nearly.missing.programmes.aggregate_range import ENDS, AggregateRange
 from nearly.missing.programmes.cells import Cell, TimeLimit
-from nearly.missing.programmes.effects import MissingMeasure, Question
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import AffectedPart, End, Problem
 from nearly.missing.statements.bound_set import BoundConstraint, BoundSet
 from nearly.missing.statements.conditions import decoded, point
@@ -112,7 +112,7 @@ def _pinned(each: Box, pins: Mapping[str, Rank], space: RowSpace) -> Box | None:
     return each & Box({column: span(rank, space.domains[column].next(rank)) for column, rank in pins.items()})
 
 
-def _silent(cell: Region, question: Question, space: RowSpace) -> dict[str, Rank | None]:
+def _silent(cell: Region, question: RangeQuestion, space: RowSpace) -> dict[str, Rank | None]:
     """A row of the cell that does not count: outside the query, or with a null in the measure."""
     outside = difference(cell, question.region, space.everything)
     if outside:

@@ -81,7 +81,7 @@ def number(value: Any) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranges:
+class GroupRanges:
     """The groups, those of the certain rows first, with probable and certain ends of each of their cells.
 
     `others` are the ends of any group that is not listed, None where there is none.

@@ -11,10 +11,19 @@ from nearly.answer import Answer
 from nearly.missing.groups import group_region, key_columns, new_groups
 from nearly.missing.programmes.aggregate_range import AggregateRange, Ranger
 from nearly.missing.programmes.cells import TimeLimit
-from nearly.missing.programmes.effects import MissingMeasure, Question
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.proof import RangeProof
-from nearly.missing.range_answer import EMPTY_TOTAL, NO_ROWS, Key, KnownAggregate, Ranges, RowEnds, certain_keys, known_aggregate
+from nearly.missing.range_answer import (
+    EMPTY_TOTAL,
+    NO_ROWS,
+    GroupRanges,
+    Key,
+    KnownAggregate,
+    RowEnds,
+    certain_keys,
+    known_aggregate,
+)
 from nearly.missing.range_query import AnswerColumn, AverageParts, RangeQuery
 from nearly.missing.statements.bound_set import sources_of
 from nearly.plan.types import DataType
@@ -50,7 +59,7 @@ class TableRange:
         tight = all(found.is_tight for row in soft for found in row if found is not None)
         names = tuple(certain.table.column_names[: len(self.query.items)])
         proof = RangeProof(self.problem, tuple(soft), names, self.types)
-        ranges = Ranges(every, self._typed(soft), self._typed(hard), self._other(added.rest))
+        ranges = GroupRanges(every, self._typed(soft), self._typed(hard), self._other(added.rest))
         return ranges.answer(self.query, certain, {}, tight=tight, proof=proof)
 
     def _typed(self, rows: Sequence[Ends]) -> list[RowEnds]:
@@ -72,11 +81,11 @@ class TableRange:
         if item.call.where is not None:
             region = intersection(region, self._regions.true(item.call.where))
         argument = item.call.arguments[0] if item.call.arguments else None
-        return ranger(item.call.function, Question(region, MissingMeasure(self._regions, argument)), certain)
+        return ranger(item.call.function, RangeQuestion(region, MissingMeasure(self._regions, argument)), certain)
 
     def _can_appear(self, ranger: Ranger, key: Key) -> bool:
         region = intersection(self._where, group_region(self._columns, key, self._regions.rows))
-        found = ranger("count", Question(region, MissingMeasure(self._regions, None)), EMPTY_TOTAL)
+        found = ranger("count", RangeQuestion(region, MissingMeasure(self._regions, None)), EMPTY_TOTAL)
         return found.high is None or found.high > 0
 
     def _other(self, rest: Region) -> RowEnds | None:

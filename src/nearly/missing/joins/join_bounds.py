@@ -26,7 +26,7 @@ from nearly.missing.joins.edge_cover import SAFETY, edge_cover, product
 from nearly.missing.joins.join_tables import JoinTable, Values, join_tables
 from nearly.missing.programmes.aggregate_range import Ranger
 from nearly.missing.programmes.cells import TimeLimit
-from nearly.missing.programmes.effects import MissingMeasure, Question
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.range_answer import KnownAggregate, number
 from nearly.missing.range_query import RangeQuery, belongs_to
@@ -99,7 +99,7 @@ class JoinBounds:
         certain = table.certain_ends(argument)[side == "high"]
         if table.problem is None:
             return certain
-        question = Question(table.region, MissingMeasure(table.regions, argument))
+        question = RangeQuestion(table.region, MissingMeasure(table.regions, argument))
         ranger = Ranger(table.problem, self.deadline)
         return ranger("min" if side == "low" else "max", question, KnownAggregate(Extent(certain, certain))).value(side, type_)
 

@@ -11,7 +11,16 @@ from nearly.answer import Answer
 from nearly.missing.groups import MOST_NEW_GROUPS, key_columns, new_groups
 from nearly.missing.joins.join_bounds import JoinBounds
 from nearly.missing.joins.join_tables import JoinTable, attributes
-from nearly.missing.range_answer import EMPTY_TOTAL, NO_ROWS, Key, KnownAggregate, Ranges, RowEnds, certain_keys, known_aggregate
+from nearly.missing.range_answer import (
+    EMPTY_TOTAL,
+    NO_ROWS,
+    GroupRanges,
+    Key,
+    KnownAggregate,
+    RowEnds,
+    certain_keys,
+    known_aggregate,
+)
 from nearly.missing.range_query import AnswerColumn, AverageParts, RangeQuery
 from nearly.plan import functions
 from nearly.plan.expressions import Column, Expression, Literal, conjuncts
@@ -41,7 +50,7 @@ class JoinRange:
             every = [*keys, *added]
             soft = [self._row(key, known_aggregate(self.query, certain, pieces, row)) for row, key in enumerate(every)]
             unknown = [(Extent(),) * len(self.query.items)] * len(every)
-            ranges = Ranges(every, soft, soft if certain.exact else unknown, others)
+            ranges = GroupRanges(every, soft, soft if certain.exact else unknown, others)
             found = ranges.answer(self.query, certain, self.bounds.sizes, tight=False)
             yield replace(found, stats={**found.stats, "tight": found.error == 0.0})
 

@@ -16,7 +16,7 @@ from nearly.errors import Unsupported
 from nearly.missing.joins.edge_cover import Relation
 from nearly.missing.programmes.aggregate_range import Ranger
 from nearly.missing.programmes.cells import TimeLimit
-from nearly.missing.programmes.effects import AMOUNTS, Effect, MissingMeasure, Question
+from nearly.missing.programmes.effects import AMOUNTS, Effect, MissingMeasure, RangeQuestion
 from nearly.missing.programmes.ends import total_end
 from nearly.missing.programmes.problem import AffectedPart, Problem
 from nearly.missing.range_answer import number
@@ -71,7 +71,7 @@ class JoinTable:
         if self.problem is None:
             return 0.0
         sides = {self.shared[name]: values for name, values in within.items() if name in self.shared}
-        question = Question(intersection(self.region, box(sides)), MissingMeasure(self.regions, measure))
+        question = RangeQuestion(intersection(self.region, box(sides)), MissingMeasure(self.regions, measure))
         affected = Ranger(self.problem, self.deadline).affected(question, AMOUNTS)
         if quantity == "rows":
             affected = [AffectedPart(one.part, [replace(each, low=1, high=1) for each in one.effects]) for one in affected]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from nearly.missing.programmes.cells import TimeLimit
-from nearly.missing.programmes.effects import AMOUNTS, RANKS, Question
+from nearly.missing.programmes.effects import AMOUNTS, RANKS, RangeQuestion
 from nearly.missing.programmes.ends import average_end, count_end, extreme_end, sum_end
 from nearly.missing.programmes.problem import AffectedPart, End, Problem
 from nearly.missing.range_answer import KnownAggregate, number
@@ -25,7 +25,7 @@ class AggregateRange:
     """Both ends; `low` and `high` are values of the aggregate (ranks for MIN and MAX of a column), None without a limit."""
 
     function: str
-    question: Question
+    question: RangeQuestion
     low: Any
     high: Any
     ends: tuple[End, End]
@@ -63,31 +63,31 @@ class Ranger:
     reuse: bool = False
     loose: bool = False
 
-    def __call__(self, function: str, question: Question, certain: KnownAggregate) -> AggregateRange:
+    def __call__(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
         question.measure.check(numeric=function in ("sum", "avg"))
         return _FUNCTIONS[function](self, function, question, certain)
 
-    def affected(self, question: Question, kind: str) -> list[AffectedPart]:
+    def affected(self, question: RangeQuestion, kind: str) -> list[AffectedPart]:
         span_of = question.measure.ranks if kind == RANKS else question.measure.amounts
         found = self.problem.affected(question, span_of, kind, self.deadline, reuse=self.reuse)
         if not self.loose:
             return found
         return [replace(one, effects=[replace(effect, silent=True) for effect in one.effects]) for one in found]
 
-    def sum(self, function: str, question: Question, certain: KnownAggregate) -> AggregateRange:
+    def sum(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
         return self._total(function, question, certain, AMOUNTS, sum_end)
 
-    def count(self, function: str, question: Question, certain: KnownAggregate) -> AggregateRange:
+    def count(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
         kind = AMOUNTS if question.measure.column is None else RANKS
         return self._total(function, question, certain, kind, count_end)
 
-    def _total(self, function: str, question: Question, certain: KnownAggregate, kind: str, end_of: EndOf) -> AggregateRange:
+    def _total(self, function: str, question: RangeQuestion, certain: KnownAggregate, kind: str, end_of: EndOf) -> AggregateRange:
         affected = self.affected(question, kind)
         low, high = end_of(affected, "low"), end_of(affected, "high")
         ends = _plus(low.value, certain.value.low), _plus(high.value, certain.value.high)
         return AggregateRange(function, question, *ends, (low, high), is_column=False)
 
-    def average(self, function: str, question: Question, certain: KnownAggregate) -> AggregateRange:
+    def average(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
         """The bounds of sum and count are taken as independent: each end is sought at both ends of the count."""
         affected = self.affected(question, AMOUNTS)
         if certain.sum is None or certain.count is None or certain.count.low is None or certain.count.high is None:
@@ -103,7 +103,7 @@ class Ranger:
             ends.append(unlimited[0] if unlimited else best(known, key=lambda end: end.value) if known else found[0])
         return AggregateRange(function, question, ends[0].value, ends[1].value, (ends[0], ends[1]), is_column=False)
 
-    def extreme(self, function: str, question: Question, certain: KnownAggregate) -> AggregateRange:
+    def extreme(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
         affected = self.affected(question, RANKS)
         column = question.measure.column
         ranks = [self._rank(question, value) for value in (certain.value.low, certain.value.high)]
@@ -115,7 +115,7 @@ class Ranger:
             low, high = (low, None) if function == "max" else (None, high)
         return AggregateRange(function, question, low, high, (ends[0], ends[1]), is_column=column is not None)
 
-    def _rank(self, question: Question, value: Any) -> Any:
+    def _rank(self, question: RangeQuestion, value: Any) -> Any:
         column = question.measure.column
         if value is None:
             return None
@@ -143,6 +143,6 @@ def _extreme(end: End, certain: Any, best: Callable[..., Any]) -> Any:
     return best(end.value, certain)
 
 
-def _unknown(function: str, question: Question) -> AggregateRange:
+def _unknown(function: str, question: RangeQuestion) -> AggregateRange:
     nothing = End(None, False, (), (), (), "low")
     return AggregateRange(function, question, None, None, (nothing, nothing), is_column=False)

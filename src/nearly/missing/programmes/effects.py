@@ -125,7 +125,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RangeQuestion:
     """Which rows an aggregate is about, and what it takes of each."""
 
     region: Region

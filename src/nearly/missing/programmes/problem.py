@@ -19,7 +19,7 @@ from nearly.algebra.boxes import EVERYWHERE, Box, Region, meet
 from nearly.algebra.ordered_sets import OrderedSet
 from nearly.missing.programmes.allocation import AllocationBlock, Independent, Programme
 from nearly.missing.programmes.cells import Cell, Decomposition, TimeLimit, decompose
-from nearly.missing.programmes.effects import AMOUNTS, Effect, Question, SpanOf, in_units
+from nearly.missing.programmes.effects import AMOUNTS, Effect, RangeQuestion, SpanOf, in_units
 from nearly.missing.statements.bound_set import BoundConstraint, BoundSet, sole_box
 from nearly.plan.values.regions import RowSpace
 
@@ -56,7 +56,7 @@ class Problem:
     _cells: dict[tuple[int, ...], Decomposition] = field(default_factory=dict)
 
     def affected(
-        self, question: Question, span_of: SpanOf, kind: str, deadline: TimeLimit, *, reuse: bool = False
+        self, question: RangeQuestion, span_of: SpanOf, kind: str, deadline: TimeLimit, *, reuse: bool = False
     ) -> list[AffectedPart]:
         """The parts that the question touches. With `reuse`, cells are computed for all questions rather than for this one."""
         found = []
@@ -167,7 +167,7 @@ class DisjointIndex:
     def over(cls, constraints: Sequence[BoundConstraint], rows: RowSpace) -> DisjointIndex:
         return cls(rows, tuple(constraint.allowed for constraint in constraints))
 
-    def effects(self, question: Question, span_of: SpanOf, kind: str) -> tuple[list[Effect], Fraction]:
+    def effects(self, question: RangeQuestion, span_of: SpanOf, kind: str) -> tuple[list[Effect], Fraction]:
         """The effect of each constraint's rows, amounts in a common unit; `kind` tells apart what spans are computed."""
         box = sole_box(question.region)
         if box is None or question.measure.columns & set(box.sides) or not all(_is_range(side) for side in box.sides.values()):
@@ -184,14 +184,14 @@ class DisjointIndex:
             chosen[place] = Effect(whole.counts, True, whole.low, whole.high)
         return chosen, unit
 
-    def _single(self, region: Region, question: Question, span_of: SpanOf) -> Effect:
+    def _single(self, region: Region, question: RangeQuestion, span_of: SpanOf) -> Effect:
         return question.effect(region, self.rows.everything, span_of)
 
-    def _alone(self, question: Question, span_of: SpanOf, kind: str) -> tuple[list[Effect], Fraction]:
+    def _alone(self, question: RangeQuestion, span_of: SpanOf, kind: str) -> tuple[list[Effect], Fraction]:
         """The effects of a query without a condition, computed once for each measure."""
         key = kind, question.measure.expression
         if key not in self._spans:
-            whole = Question((Box({}),), question.measure)
+            whole = RangeQuestion((Box({}),), question.measure)
             self._spans[key] = _whole([self._single(region, whole, span_of) for region in self.regions], kind)
         return self._spans[key]
 

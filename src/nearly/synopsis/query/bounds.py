@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from nearly.algebra.averages import extreme_average
-from nearly.synopsis.query.features import StratumSums, plain
+from nearly.synopsis.query.features import Number, StratumSums, plain
 from nearly.synopsis.query.totals import added
-from nearly.synopsis.structure.rows import Floats
 from nearly.synopsis.structure.statistics import DELTA, ONE, VALUE
 
 ROUNDING = 2.0**-40
@@ -55,10 +51,9 @@ def sum_bounds(known: float, pieces: Sequence[StratumSums], centre: float, slack
 def average_bounds(total: float, count: float, pieces: Sequence[StratumSums], slack: float) -> Bounds:
     """Bounds of AVG over known rows and an unknown choice from the leaves."""
     rows = _flat([stratum.count - stratum.sampled_values + sums[plain(VALUE)] for stratum, sums in pieces])
-    none = np.zeros(len(rows))
     low, high = (
-        extreme_average(total, count, _flat([getattr(stratum, end) for stratum, _ in pieces]), none, rows, sign)
-        for end, sign in (("bottom", -1), ("top", 1))
+        extreme_average(total, count, [(value, 0.0, more) for value, more in zip(_flat(ends), rows, strict=True)], sign)
+        for ends, sign in (([each.stratum.bottom for each in pieces], -1), ([each.stratum.top for each in pieces], 1))
     )
     if low is None or high is None:
         return math.nan, math.nan
@@ -66,9 +61,12 @@ def average_bounds(total: float, count: float, pieces: Sequence[StratumSums], sl
     return low - slack, high + slack
 
 
-def _flat(parts: Sequence[Any]) -> Floats:
-    """Numbers of all strata, each of which has one, or one for each of its leaves."""
-    return np.concatenate([np.empty(0), *(np.ravel(each) for each in parts)])
+def _flat(numbers: Sequence[Number]) -> list[float]:
+    """The numbers of all strata, each of which has one, or one for each of its leaves."""
+    flat: list[float] = []
+    for each in numbers:
+        flat += [each] if isinstance(each, float) else each.tolist()
+    return flat
 
 
 def variance_bounds(low: float, high: float, samples: bool) -> Bounds:
