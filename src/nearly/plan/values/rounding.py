@@ -21,6 +21,8 @@ from nearly.plan.types import DOUBLE, FLOAT, DataType, Decimal, to_arrow
 
 NEAREST, DOWN, UP = "nearest", "down", "up"
 """To the nearest value, halves away from zero as Spark rounds; or to the next one at most, or at least, as large."""
+LARGEST = 1e60
+"""Beyond all decimals."""
 _ROUNDINGS = {NEAREST: ROUND_HALF_UP, DOWN: ROUND_FLOOR, UP: ROUND_CEILING}
 
 
@@ -57,7 +59,7 @@ def typed_array(values: NDArray[np.float64], type_: DataType, towards: str = NEA
     if isinstance(type_, Decimal):
         step, most = Number(1).scaleb(-type_.scale), Number(10) ** type_.whole_digits
         context = Context(prec=80, rounding=_ROUNDINGS[towards])
-        found = [Number(each).quantize(step, context=context) if math.isfinite(each) else None for each in values.tolist()]
+        found = [Number(each).quantize(step, context=context) if abs(each) < LARGEST else None for each in values.tolist()]
         return pa.array([None if each is None or abs(each) >= most else each for each in found], to_arrow(type_))
     whole = {NEAREST: np.rint, DOWN: np.floor, UP: np.ceil}[towards](values)
     fits = np.isfinite(whole) & (whole >= -LIMITS[type_]) & (whole < LIMITS[type_])
