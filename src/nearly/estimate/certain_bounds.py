@@ -17,7 +17,6 @@ from nearly.errors import Unsupported
 from nearly.plan.expressions import Column, Expression
 from nearly.plan.types import FRACTIONS, DataType
 from nearly.plan.values.ranges import Extent, UnreadBlock, exact, range_of
-from nearly.plan.values.verdicts import verdict
 
 FUNCTIONS = ("count", "sum", "avg", "min", "max")
 HAIR = 1e-9
@@ -52,10 +51,10 @@ def part_of(argument: Expression | None, box: UnreadBlock, where: Expression | N
     computing it once for each block will do.
     """
     rows, columns = box
-    held = verdict(where, box)
+    held = Extent(True, True, False) if where is None else range_of(where, box)
     found = Extent(nullable=False) if argument is None else range_of(argument, box)
-    most = rows if held.true else 0
-    fewest = rows if held.certain and not grouped else 0
+    most = rows if held.high is not False else 0
+    fewest = rows if held.low is True and not held.nullable and not grouped else 0
     if isinstance(argument, Column) and argument.name in columns and (nulls := columns[argument.name][2]) is not None:
         return UnreadPart(max(fewest - nulls, 0), min(most, rows - nulls), found.low, found.high)
     return UnreadPart(0 if found.nullable else fewest, most, found.low, found.high)

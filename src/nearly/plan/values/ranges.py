@@ -6,6 +6,9 @@ Ends are exact fractions. Rounding to a type is monotone, so an operator's resul
 may be infinite where an end is unknown, and NaN, which is above all, where the upper end is: that of all that is computed from it
 is then unknown. Over `+`, `-`, `*` and negation in which every column occurs once, rows at the columns' ends reach both ends.
 
+A predicate is an expression over false < true, which may be null: it may hold on the rows where its upper end is true, and holds on
+all of them where the lower end is and it is never null.
+
 Reference: Moore 1966, Interval Analysis.
 """
 
@@ -21,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nearly.plan.expressions import Call, Cast, Column, Expression, Literal
-from nearly.plan.types import FRACTIONS, INTEGERS, Decimal, is_numeric
+from nearly.plan.types import BOOLEAN, FRACTIONS, INTEGERS, Decimal, is_numeric
 from nearly.plan.values.rounding import rounded
 
 
@@ -66,11 +69,17 @@ def range_of(expression: Expression, box: UnreadBlock) -> Extent:
     match expression:
         case Column():
             return _of_column(expression, box)
+        case Literal(value=None) if expression.type == BOOLEAN:
+            return Extent(False, False)
         case Literal():
             value = exact(expression.value)
             return Extent(value, value, expression.value is None)
         case Cast():
             return _of_cast(expression, range_of(expression.operand, box))
+        case Call(function="isnull", arguments=(operand,)):
+            return _is_null(operand, box)
+        case Call(function="isnotnull", arguments=(operand,)):
+            return _not(expression, [_is_null(operand, box)])
         case Call() if expression.function in _OPERATORS:
             return _OPERATORS[expression.function](expression, [range_of(each, box) for each in expression.arguments])
     return UNKNOWN
@@ -212,6 +221,71 @@ def union(ranges: Iterable[Extent | None]) -> Extent:
     return Extent(low, high, nullable)
 
 
+def _is_null(operand: Expression, box: UnreadBlock) -> Extent:
+    known = box.columns.get(operand.name) if isinstance(operand, Column) else None
+    return Extent(known is not None and known.nulls == box.rows, range_of(operand, box).nullable, False)
+
+
+def _truth(found: Extent) -> Extent:
+    """A predicate whose ends are known: where nothing is, it may be true and false."""
+    return Extent(found.low is True, found.high is not False, found.nullable)
+
+
+def _and(_: Call, operands: list[Extent]) -> Extent:
+    """False if one is; null if none is false and one is null."""
+    result = Extent(True, True, False)
+    for part in map(_truth, operands):
+        null = (result.nullable and (part.nullable or part.high)) or (part.nullable and result.high)
+        result = Extent(result.low and part.low, result.high and part.high, null)
+    return result
+
+
+def _not(_: Call, operands: list[Extent]) -> Extent:
+    found = _truth(operands[0])
+    return Extent(not found.high, not found.low, found.nullable)
+
+
+def _or(call: Call, operands: list[Extent]) -> Extent:
+    return _not(call, [_and(call, [_not(call, [each]) for each in operands])])
+
+
+def _in(call: Call, operands: list[Extent]) -> Extent:
+    return _or(call, [_OPERATORS["="](call, [operands[0], each]) for each in operands[1:]])
+
+
+def _comparison(ends: Callable[[Extent, Extent], tuple[bool, bool]]) -> Callable[[Call, list[Extent]], Extent]:
+    """A comparison by whether it is sure to hold, and whether it can; it is null exactly when an operand is."""
+
+    def apply(_: Call, operands: list[Extent]) -> Extent:
+        left, right = operands
+        sure, can = ends(left, right)
+        return Extent(sure, can, left.nullable or right.nullable)
+
+    return apply
+
+
+def _order(left: Any, right: Any) -> int | None:
+    """The sign of left - right; None when one is unknown or they have no common order."""
+    try:
+        return None if left is None or right is None else int(left > right) - int(left < right)
+    except TypeError:
+        return None
+
+
+def _less(left: Extent, right: Extent) -> tuple[bool, bool]:
+    return _order(left.high, right.low) == -1, _order(left.low, right.high) in (-1, None)
+
+
+def _at_most(left: Extent, right: Extent) -> tuple[bool, bool]:
+    sure, can = _less(right, left)
+    return not can, not sure
+
+
+def _equal(left: Extent, right: Extent) -> tuple[bool, bool]:
+    apart = -1 in (_order(left.high, right.low), _order(right.high, left.low))
+    return left.bounded and right.bounded and left.low == left.high == right.low == right.high, not apart
+
+
 _OPERATORS: dict[str, Callable[[Call, list[Extent]], Extent]] = {
     "+": _strict(_plus),
     "-": _strict(_difference),
@@ -221,4 +295,14 @@ _OPERATORS: dict[str, Callable[[Call, list[Extent]], Extent]] = {
     "abs": _strict(_absolute),
     "case": _of_case,
     "coalesce": _of_coalesce,
+    "and": _and,
+    "or": _or,
+    "not": _not,
+    "in": _in,
+    "=": _comparison(_equal),
+    "<>": lambda call, operands: _not(call, [_OPERATORS["="](call, operands)]),
+    "<": _comparison(_less),
+    ">": _comparison(lambda left, right: _less(right, left)),
+    "<=": _comparison(_at_most),
+    ">=": _comparison(lambda left, right: _at_most(right, left)),
 }
