@@ -16,6 +16,7 @@ import pytest
 
 import nearly
 from nearly import Constraint
+from nearly.missing.contingency import Contingency
 from tests.fixtures.driver_only import driver_only
 
 Row = tuple[int, ...]
@@ -176,3 +177,17 @@ def test_groups_that_are_refused(db: nearly.Session, text: str, message: str) ->
     db.missing("r", [Constraint(rows=(0, 5))])
     with pytest.raises(nearly.Unsupported, match=message):
         db.sql(text).range()
+
+
+def test_groups_that_were_not_read_yet_are_not_empty(db: nearly.Session) -> None:
+    """Early, a group of missing rows may have certain rows that were not read: nothing is known of it until all groups are."""
+    stated = db.missing("r", [Constraint("a = 5 and b = 1", w=(1, 3), rows=(0, 2)), Constraint("a > 5", rows=(0, 1))])
+    assert stated is not None
+    early = pa.table({"a": pa.array([1], pa.int32()), "n": pa.array([1], pa.int64()), "t": pa.array([2], pa.int64())})
+    text = "select a, count(*) n, sum(w) t from r group by a"
+    for complete, expected in ((False, [None, None]), (True, [2, 6])):
+        given = nearly.Answer(early, *[early] * 4, 0.5, False, 0.95, 0.1, "progressive", complete=complete)
+        (answer,) = Contingency(stated.engine, {"r": stated}).ranges(text, lambda _, given=given: iter([given]))  # type: ignore[misc]
+        assert answer.table["a"].to_pylist() == [1, 5]
+        assert [answer.hard_high[name][1].as_py() for name in ("n", "t")] == expected
+        assert (answer.stats["other_groups"][1] == (None, None)) == (not complete)

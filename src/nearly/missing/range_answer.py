@@ -43,8 +43,9 @@ EMPTY_TOTAL = KnownAggregate(ZERO)
 def known_aggregate(
     query: RangeQuery, answer: Answer, pieces: Mapping[int, AverageParts], row: int, *, hard: bool = False
 ) -> Callable[[int], KnownAggregate]:
-    """What is known of the certain rows for each column of a row; a group that they do not have is empty."""
+    """What is known of the certain rows for each column of a row; a group that they do not have is empty, once that is known."""
     is_new = row >= answer.table.num_rows
+    is_known = answer.exact or (is_new and answer.complete)
     tables = (answer.hard_low, answer.hard_high) if hard else (answer.low, answer.high)
 
     def at(column: int) -> Extent:
@@ -54,10 +55,10 @@ def known_aggregate(
     def of(place: int) -> KnownAggregate:
         call, bounds = query.items[place].call, at(place)
         if call is None or call.function in ("min", "max"):
-            return KnownAggregate(bounds, complete=answer.exact or is_new)
+            return KnownAggregate(bounds, complete=is_known)
         if call.function == "avg":
-            return KnownAggregate(bounds, at(pieces[place].sum), ZERO if is_new else at(pieces[place].count))
-        return EMPTY_TOTAL if bounds == Extent() and (answer.exact or is_new) else KnownAggregate(bounds)
+            return KnownAggregate(bounds, at(pieces[place].sum), ZERO if is_new and is_known else at(pieces[place].count))
+        return EMPTY_TOTAL if bounds == Extent() and is_known else KnownAggregate(bounds)
 
     return of
 
@@ -102,13 +103,15 @@ class GroupRanges:
         if new:
             nothing = [(Extent(),) * len(query.items)] * len(new)
             table = pa.concat_tables([table, _table(query, table.schema, new, nothing, "low")])
-        ends = (self.soft, "low"), (self.soft, "high"), (self.hard, "low"), (self.hard, "high")
-        low, high, hard_low, hard_high = (_table(query, table.schema, self.keys, rows, side) for rows, side in ends)
+        sides = (self.soft, "low"), (self.soft, "high"), (self.hard, "low"), (self.hard, "high")
+        low, high, hard_low, hard_high = (_table(query, table.schema, self.keys, rows, side) for rows, side in sides)
         error = math.inf if self.others is not None else _error(query, table, low, high)
         complete = certain.complete and self.others is None and not new
         told: dict[str, Any] = {**certain.stats, "tight": tight, **stats}
         if self.others is not None:
-            told["other_groups"] = {place: (each.low, each.high) for place, each in enumerate(self.others) if each is not None}
+            sure = certain.exact or certain.complete  # else rows that are there may be in such a group, too
+            ends = [None if each is None else each if sure else Extent() for each in self.others]
+            told["other_groups"] = {place: (each.low, each.high) for place, each in enumerate(ends) if each is not None}
         tentative = pa.array([place >= known for place in range(len(self.keys))], pa.bool_()) if new else None
         return Answer(
             table, low, high, hard_low, hard_high, certain.progress, certain.exact and complete and error == 0.0,
