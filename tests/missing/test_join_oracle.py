@@ -166,6 +166,16 @@ def test_groups_that_cannot_be_listed_are_told(db: nearly.Session) -> None:
     assert (answer.complete, answer.exact) == (False, False)
 
 
+def test_null_is_a_group_of_its_own(db: nearly.Session) -> None:
+    db.missing("r", [Constraint("a is null and b = 1", w=(0, 5), rows=(0, 2))])
+    db.missing("s", None)
+    answer = db.sql(f"select r.a, count(*) n, sum(r.w) t {JOIN} group by r.a order by r.a").range()
+    assert answer.table["a"].to_pylist() == [1, 2, None]
+    assert [answer.hard_high[name].to_pylist() for name in ("n", "t")] == [[1, 1, 6], [2, -1, 30]]
+    assert answer.tentative is not None
+    assert answer.tentative.to_pylist() == [False, False, True]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -46,7 +46,7 @@ class JoinBounds:
     problems: Mapping[str, Problem]
     engine: Engine
     deadline: TimeLimit
-    _certain_sizes: dict[Any, float] = field(default_factory=dict)
+    _asked: dict[Any, Any] = field(default_factory=dict)
     """What was asked of the certain rows; it is kept for other conditions on the same tables."""
 
     def where(self, conditions: Iterable[Expression]) -> JoinBounds:
@@ -96,7 +96,10 @@ class JoinBounds:
     def _reach(self, argument: Expression, side: str, type_: DataType) -> Any:
         """The least or greatest value in a table, certain and missing rows together: every value of a join is one of its table."""
         table = self.tables[self._owner(argument)]
-        certain = table.certain_ends(argument)[side == "high"]
+        key = table.scan, table.local, argument
+        if key not in self._asked:
+            self._asked[key] = table.certain_ends(argument)
+        certain = self._asked[key][side == "high"]
         if table.problem is None:
             return certain
         question = RangeQuestion(table.region, MissingMeasure(table.regions, argument))
@@ -163,10 +166,10 @@ class JoinBounds:
         return min(product(sizes), edge_cover([table.relation for table in self.tables], sizes, fixed).bound)
 
     def _certain(self, place: int, quantity: str, measure: Expression | None) -> float:
-        key = place, self.tables[place].local, quantity, measure
-        if key not in self._certain_sizes:
-            self._certain_sizes[key] = self.tables[place].certain(quantity, measure)
-        return self._certain_sizes[key]
+        key = self.tables[place].scan, self.tables[place].local, measure, quantity
+        if key not in self._asked:
+            self._asked[key] = self.tables[place].certain(quantity, measure)
+        return float(self._asked[key])
 
     def _common_values(self, together: set[int]) -> dict[str, OrderedSet]:
         """For each shared attribute, the values that the missing rows of all these tables have in common."""
