@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -17,7 +17,6 @@ from nearly.plan.values.ranges import Extent
 from nearly.plan.values.rounding import typed
 
 ENDS = ("low", "high")
-EndOf = Callable[[Sequence[AffectedPart], str], End]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +73,10 @@ class Ranger:
             return found
         return [replace(one, effects=[replace(effect, silent=True) for effect in one.effects]) for one in found]
 
-    def sum(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
-        return self._total(function, question, certain, AMOUNTS, sum_end)
-
-    def count(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
-        kind = AMOUNTS if question.measure.column is None else RANKS
-        return self._total(function, question, certain, kind, count_end)
-
-    def _total(self, function: str, question: RangeQuestion, certain: KnownAggregate, kind: str, end_of: EndOf) -> AggregateRange:
-        affected = self.affected(question, kind)
+    def total(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
+        """SUM and COUNT."""
+        end_of = sum_end if function == "sum" else count_end
+        affected = self.affected(question, AMOUNTS if function == "sum" or question.measure.column is None else RANKS)
         low, high = end_of(affected, "low"), end_of(affected, "high")
         ends = _plus(low.value, certain.value.low), _plus(high.value, certain.value.high)
         return AggregateRange(function, question, *ends, (low, high), is_column=False)
@@ -123,8 +117,8 @@ class Ranger:
 
 
 _FUNCTIONS: dict[str, Callable[..., AggregateRange]] = {
-    "sum": Ranger.sum,
-    "count": Ranger.count,
+    "sum": Ranger.total,
+    "count": Ranger.total,
     "avg": Ranger.average,
     "min": Ranger.extreme,
     "max": Ranger.extreme,

@@ -106,7 +106,7 @@ def _candidates(regions: Sequence[Region], rows: RowSpace) -> list[tuple[int, in
     best: list[tuple[int, int]] | None = None
     columns = {column for region in regions for each in region for column in each.sides}
     for column in sorted(columns):
-        pairs = _overlapping(regions, column, rows.domains[column], rows)
+        pairs = _overlapping(regions, column, rows)
         if best is None or len(pairs) < len(best):
             best = pairs
     if best is None:
@@ -114,7 +114,7 @@ def _candidates(regions: Sequence[Region], rows: RowSpace) -> list[tuple[int, in
     return best
 
 
-def _overlapping(regions: Sequence[Region], column: str, domain: OrderedDomain, rows: RowSpace) -> list[tuple[int, int]]:
+def _overlapping(regions: Sequence[Region], column: str, rows: RowSpace) -> list[tuple[int, int]]:
     sides = [hull(region, column, rows.everything) for region in regions]
     spans = sorted((side.first, side.end, index) for index, side in enumerate(sides) if side.pieces)
     with_null = [index for index, side in enumerate(sides) if side.null]
