@@ -3,7 +3,11 @@
 Law: on every row of the box the expression is null or lies in `range_of(expression, box)`, in Spark's order, which puts NaN on top.
 
 Ends are exact fractions. Rounding to a type is monotone, so an operator's result lies between its rounded exact ends. A fraction
-may be infinite or NaN where an end is unknown; then the upper end of everything computed from it is unknown.
+may be infinite where an end is unknown, and NaN, which is above all, where the upper end is: that of all that is computed from it
+is then unknown. Over `+`, `-`, `*` and negation in which every column occurs once, rows at the columns' ends reach both ends.
+
+A predicate is an expression over false < true, which may be null: it may hold on the rows where its upper end is true, and holds on
+all of them where the lower end is and it is never null.
 
 Reference: Moore 1966, Interval Analysis.
 """
@@ -20,7 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nearly.plan.expressions import Call, Cast, Column, Expression, Literal
-from nearly.plan.types import FLOAT, FRACTIONS, INTEGERS, DataType, Decimal, is_numeric
+from nearly.plan.types import BOOLEAN, FRACTIONS, INTEGERS, Decimal, is_numeric
+from nearly.plan.values.rounding import rounded
 
 
 class KnownColumn(NamedTuple):
@@ -56,6 +61,7 @@ class Extent:
 
 
 UNKNOWN = Extent()
+NO_COLUMNS = UnreadBlock(1, {})
 
 
 def range_of(expression: Expression, box: UnreadBlock) -> Extent:
@@ -63,11 +69,17 @@ def range_of(expression: Expression, box: UnreadBlock) -> Extent:
     match expression:
         case Column():
             return _of_column(expression, box)
+        case Literal(value=None) if expression.type == BOOLEAN:
+            return Extent(False, False)
         case Literal():
             value = exact(expression.value)
             return Extent(value, value, expression.value is None)
         case Cast():
             return _of_cast(expression, range_of(expression.operand, box))
+        case Call(function="isnull", arguments=(operand,)):
+            return _is_null(operand, box)
+        case Call(function="isnotnull", arguments=(operand,)):
+            return _not(expression, [_is_null(operand, box)])
         case Call() if expression.function in _OPERATORS:
             return _OPERATORS[expression.function](expression, [range_of(each, box) for each in expression.arguments])
     return UNKNOWN
@@ -86,30 +98,6 @@ def exact(value: Any) -> Any:
     if not math.isfinite(value):
         return None
     return Fraction(value) if isinstance(value, Number) else Fraction(float(value))
-
-
-def rounded(value: Fraction | None, type_: DataType) -> Fraction | None:
-    """The number as the type holds it: halves away from zero for decimals, nearest for fractions; None beyond the type."""
-    if value is None:
-        return None
-    if isinstance(type_, Decimal):
-        unit = 10**type_.scale
-        whole = math.floor(abs(value) * unit + Fraction(1, 2))
-        return Fraction(whole if value >= 0 else -whole, unit)
-    if type_ in FRACTIONS:
-        return _rounded_fraction(value, type_)
-    return value
-
-
-def _rounded_fraction(value: Fraction, type_: DataType) -> Fraction | None:
-    try:
-        nearest = float(value)
-    except OverflowError:
-        return None
-    if type_ == FLOAT:
-        with np.errstate(over="ignore"):
-            nearest = float(np.float32(nearest))
-    return Fraction(nearest) if math.isfinite(nearest) else None
 
 
 def _of_column(column: Column, box: UnreadBlock) -> Extent:
@@ -131,12 +119,13 @@ def _of_cast(cast: Cast, operand: Extent) -> Extent:
 def _typed(
     expression: Expression, low: Fraction | None, high: Fraction | None, operands: Iterable[Extent], nullable: bool
 ) -> Extent:
-    """The ends as the expression's type holds them; a fraction computed from something unbounded may be NaN."""
+    """The ends as the expression's type holds them; a fraction computed from one that may be NaN may be, too."""
     if not is_numeric(expression.type):
         return UNKNOWN
-    if expression.type in FRACTIONS and not all(each.bounded for each in operands):
+    if expression.type in FRACTIONS and any(each.high is None for each in operands):
         high = None
-    return Extent(rounded(low, expression.type), rounded(high, expression.type), nullable)
+    low, high = (None if end is None else rounded(end, expression.type) for end in (low, high))
+    return Extent(low, high, nullable)
 
 
 def _strict(ends: Callable[..., tuple[Fraction | None, Fraction | None]]) -> Callable[[Call, list[Extent]], Extent]:
@@ -168,10 +157,20 @@ def _difference(left: Extent, right: Extent) -> tuple[Any, Any]:
 
 
 def _times(left: Extent, right: Extent) -> tuple[Any, Any]:
-    if not (left.bounded and right.bounded):
-        return None, None
-    corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-    return min(corners), max(corners)
+    """The extremes of all corners, an unknown end taken as infinite; zero times infinity is NaN."""
+    ends = [(-math.inf if each.low is None else each.low, math.inf if each.high is None else each.high) for each in (left, right)]
+    corners = [_product(a, b) for a in ends[0] for b in ends[1]]
+    nan = any(not each.bounded and one[0] <= 0 <= one[1] for each, one in ((left, ends[1]), (right, ends[0])))
+    low, high = min(corners), math.inf if nan else max(corners)
+    return None if isinstance(low, float) else low, None if isinstance(high, float) else high
+
+
+def _product(left: Any, right: Any) -> Any:
+    if left == 0 or right == 0:
+        return Fraction(0)
+    if isinstance(left, float) or isinstance(right, float):
+        return math.inf if (left > 0) == (right > 0) else -math.inf
+    return left * right
 
 
 def _negative(operand: Extent) -> tuple[Any, Any]:
@@ -222,6 +221,71 @@ def union(ranges: Iterable[Extent | None]) -> Extent:
     return Extent(low, high, nullable)
 
 
+def _is_null(operand: Expression, box: UnreadBlock) -> Extent:
+    known = box.columns.get(operand.name) if isinstance(operand, Column) else None
+    return Extent(known is not None and known.nulls == box.rows, range_of(operand, box).nullable, False)
+
+
+def _truth(found: Extent) -> Extent:
+    """A predicate whose ends are known: where nothing is, it may be true and false."""
+    return Extent(found.low is True, found.high is not False, found.nullable)
+
+
+def _and(_: Call, operands: list[Extent]) -> Extent:
+    """False if one is; null if none is false and one is null."""
+    result = Extent(True, True, False)
+    for part in map(_truth, operands):
+        null = (result.nullable and (part.nullable or part.high)) or (part.nullable and result.high)
+        result = Extent(result.low and part.low, result.high and part.high, null)
+    return result
+
+
+def _not(_: Call, operands: list[Extent]) -> Extent:
+    found = _truth(operands[0])
+    return Extent(not found.high, not found.low, found.nullable)
+
+
+def _or(call: Call, operands: list[Extent]) -> Extent:
+    return _not(call, [_and(call, [_not(call, [each]) for each in operands])])
+
+
+def _in(call: Call, operands: list[Extent]) -> Extent:
+    return _or(call, [_OPERATORS["="](call, [operands[0], each]) for each in operands[1:]])
+
+
+def _comparison(ends: Callable[[Extent, Extent], tuple[bool, bool]]) -> Callable[[Call, list[Extent]], Extent]:
+    """A comparison by whether it is sure to hold, and whether it can; it is null exactly when an operand is."""
+
+    def apply(_: Call, operands: list[Extent]) -> Extent:
+        left, right = operands
+        sure, can = ends(left, right)
+        return Extent(sure, can, left.nullable or right.nullable)
+
+    return apply
+
+
+def _order(left: Any, right: Any) -> int | None:
+    """The sign of left - right; None when one is unknown or they have no common order."""
+    try:
+        return None if left is None or right is None else int(left > right) - int(left < right)
+    except TypeError:
+        return None
+
+
+def _less(left: Extent, right: Extent) -> tuple[bool, bool]:
+    return _order(left.high, right.low) == -1, _order(left.low, right.high) in (-1, None)
+
+
+def _at_most(left: Extent, right: Extent) -> tuple[bool, bool]:
+    sure, can = _less(right, left)
+    return not can, not sure
+
+
+def _equal(left: Extent, right: Extent) -> tuple[bool, bool]:
+    apart = -1 in (_order(left.high, right.low), _order(right.high, left.low))
+    return left.bounded and right.bounded and left.low == left.high == right.low == right.high, not apart
+
+
 _OPERATORS: dict[str, Callable[[Call, list[Extent]], Extent]] = {
     "+": _strict(_plus),
     "-": _strict(_difference),
@@ -231,4 +295,14 @@ _OPERATORS: dict[str, Callable[[Call, list[Extent]], Extent]] = {
     "abs": _strict(_absolute),
     "case": _of_case,
     "coalesce": _of_coalesce,
+    "and": _and,
+    "or": _or,
+    "not": _not,
+    "in": _in,
+    "=": _comparison(_equal),
+    "<>": lambda call, operands: _not(call, [_OPERATORS["="](call, operands)]),
+    "<": _comparison(_less),
+    ">": _comparison(lambda left, right: _less(right, left)),
+    "<=": _comparison(_at_most),
+    ">=": _comparison(lambda left, right: _at_most(right, left)),
 }

@@ -13,15 +13,17 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from nearly.algebra.boxes import EVERYWHERE, NOWHERE, Region, Space, box, intersection, union
-from nearly.algebra.half_spaces import HalfSpace
 from nearly.algebra.ordered_sets import ONLY_NULL, OrderedSet
-from nearly.errors import Unsupported
-from nearly.missing.statements.domains import OrderedDomain, RowSpace
-from nearly.missing.statements.linear import Linear, keeps_values, linear
+from nearly.errors import SchemaError, Unsupported, unknown
 from nearly.plan.explain import show
 from nearly.plan.expressions import Call, Cast, Column, Expression, Literal
 from nearly.plan.functions.literals import timestamp
-from nearly.plan.types import DATETIMES, DOUBLE, FLOAT, LONG, TIMESTAMP, Decimal, is_numeric
+from nearly.plan.schema import TableSchema
+from nearly.plan.types import DATETIMES, FLOAT, FRACTIONS, TIMESTAMP, is_numeric
+from nearly.plan.values.domains import OrderedDomain, domain_of, keeps_values
+from nearly.plan.values.linear import Linear, linear
+from nearly.plan.values.ranges import NO_COLUMNS, range_of
+from nearly.plan.values.rounding import typed
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>", "<=>": "<=>"}
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
@@ -31,8 +33,44 @@ _COMPARE: dict[str, Callable[[OrderedDomain, Any], OrderedSet]] = {
     ">": OrderedDomain.above,
     ">=": OrderedDomain.at_least,
     "=": OrderedDomain.equal,
-    "<>": lambda domain, value: domain.values - domain.equal(value),
+    "<>": OrderedDomain.unequal,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpace:
+    """The domains of a table's columns; a column of another type has none. `zone` is the session's time zone, None if not known."""
+
+    schema: TableSchema
+    domains: Mapping[str, OrderedDomain]
+    everything: Space
+    zone: str | None
+
+    @classmethod
+    def of(cls, schema: TableSchema, zone: str) -> RowSpace:
+        domains = {}
+        for column in schema.columns:
+            try:
+                domains[column.name] = domain_of(column.type, zone, column.name)
+            except Unsupported:
+                continue
+        return cls(schema, domains, {name: domain.everything for name, domain in domains.items()}, zone)
+
+    @property
+    def table(self) -> str:
+        return self.schema.name
+
+    def column(self, name: str) -> str:
+        """The column of that name, compared without case."""
+        found = [each.name for each in self.schema.columns if each.name.lower() == name.lower()]
+        if not found:
+            raise unknown("column", name, (each.name for each in self.schema.columns))
+        if len(found) > 1 and name not in found:
+            raise SchemaError(f"column {name!r} of table {self.table!r} is ambiguous: {', '.join(found)}")
+        chosen = name if name in found else found[0]
+        if chosen not in self.domains:
+            domain_of(next(each.type for each in self.schema.columns if each.name == chosen), self.zone or "", chosen)
+        return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +88,7 @@ class Regions:
             case Call(function="and", arguments=(left, right)):
                 return intersection(self.true(left), self.true(right))
             case Call(function="or", arguments=(left, right)):
-                return union(self.true(left), self.true(right), self._space)
+                return union(self.true(left), self.true(right), self.rows.everything)
             case Call(function="not", arguments=(operand,)):
                 return self.false(operand)
         return self._atom(predicate, negate=False)
@@ -61,7 +99,7 @@ class Regions:
             case Literal(value=value):
                 return EVERYWHERE if value is False else NOWHERE
             case Call(function="and", arguments=(left, right)):
-                return union(self.false(left), self.false(right), self._space)
+                return union(self.false(left), self.false(right), self.rows.everything)
             case Call(function="or", arguments=(left, right)):
                 return intersection(self.false(left), self.false(right))
             case Call(function="not", arguments=(operand,)):
@@ -74,18 +112,20 @@ class Regions:
             expression = expression.operand
         return self.sources.get(expression.name) if isinstance(expression, Column) else None
 
-    @property
-    def _space(self) -> Space:
-        return self.rows.everything
+    def domain(self, column: str) -> OrderedDomain:
+        """The domain of one of the table's columns."""
+        if column not in self.rows.domains:
+            raise Unsupported(f"column {column!r} is of a type that ranges are not computed for")
+        return self.rows.domains[column]
 
     def _atom(self, predicate: Expression, negate: bool) -> Region:
         match predicate:
             case Column():
-                return self._side(self._known(predicate), lambda domain: domain.equal(not negate))
+                column, domain = self._known(predicate)
+                return box({column: domain.equal(not negate)})
             case Call(function="isnull" | "isnotnull" as function, arguments=(operand,)):
-                column = self._known(operand)
-                wants_null = (function == "isnull") != negate
-                return box({column: ONLY_NULL if wants_null else self.rows.domains[column].values})
+                column, domain = self._known(operand)
+                return box({column: ONLY_NULL if (function == "isnull") != negate else domain.values})
             case Call(function="in", arguments=(operand, *options)):
                 return self._in(operand, options, negate)
             case Call(function="like", arguments=(operand, Literal(value=str() as pattern), *_)):
@@ -101,23 +141,28 @@ class Regions:
         if column is None and self.column(right) is not None:
             column, right, function = self.column(right), left, _FLIPPED[function]
         if column is not None and (value := self._constant(right)) is not None:
-            self._refuse_rounding(column, right)
-            return self._side(column, lambda domain: _COMPARE[function](domain, value))
-        return self._linear(function, left, right, predicate)
+            domain = self.domain(column)
+            if right.type in FRACTIONS and domain.is_wide:
+                raise Unsupported(
+                    f"column {column!r} ({domain.type}) beside a double is rounded by Spark; write the number without exponent"
+                )
+            return box({column: _COMPARE[function](domain, value)})
+        form, other = (linear(side, self._exact_unit, self._constant) for side in (left, right))
+        if form is None or other is None:
+            raise refusal(predicate)
+        return self._half_spaces(function, form.minus(other))
 
     def _in(self, operand: Expression, options: list[Expression], negate: bool) -> Region:
-        column = self._known(operand)
-        domain = self.rows.domains[column]
+        column, domain = self._known(operand)
         found = OrderedSet(())
         for option in options:
             value = self._constant(option)
-            if value is None:
-                if isinstance(option, Literal) and negate:
-                    return NOWHERE
-                if isinstance(option, Literal):
-                    continue
+            if value is not None:
+                found = found | domain.equal(value)
+            elif not isinstance(option, Literal):
                 raise refusal(option)
-            found = found | domain.equal(value)
+            elif negate:
+                return NOWHERE
         return box({column: domain.values - found if negate else found})
 
     def _like(self, predicate: Expression, operand: Expression, pattern: str, negate: bool) -> Region:
@@ -125,35 +170,24 @@ class Regions:
         prefix = pattern.removesuffix("%")
         if set(prefix) & set("%_\\"):
             raise refusal(predicate)
-        column = self._known(operand)
-        domain = self.rows.domains[column]
-        after = prefix[:-1] + chr(ord(prefix[-1]) + 1) if prefix and ord(prefix[-1]) < 0xD7FF else None
-        if pattern != prefix and prefix and after is None:
-            raise refusal(predicate)
+        column, domain = self._known(operand)
         if pattern == prefix:
             found = domain.equal(pattern)
+        elif not prefix:
+            found = domain.values
+        elif ord(prefix[-1]) < 0xD7FF:
+            found = domain.at_least(prefix) & domain.below(prefix[:-1] + chr(ord(prefix[-1]) + 1))
         else:
-            found = domain.at_least(prefix) & domain.below(after) if after is not None else domain.values
+            raise refusal(predicate)
         return box({column: domain.values - found if negate else found})
 
     def _null_safe(self, left: Expression, right: Expression, negate: bool) -> Region:
-        column = self._known(left)
-        domain = self.rows.domains[column]
-        if isinstance(right, Literal) and right.value is None:
-            found = ONLY_NULL
-        else:
-            value = self._constant(right)
-            if value is None:
-                raise refusal(right)
-            found = domain.equal(value)
+        column, domain = self._known(left)
+        value = self._constant(right)
+        if value is None and not isinstance(right, Literal):
+            raise refusal(right)
+        found = ONLY_NULL if value is None else domain.equal(value)
         return box({column: domain.everything - found if negate else found})
-
-    def _linear(self, function: str, left: Expression, right: Expression, predicate: Expression) -> Region:
-        form = linear(left, self._exact_unit, self._constant)
-        other = linear(right, self._exact_unit, self._constant)
-        if form is None or other is None:
-            raise refusal(predicate)
-        return self._half_spaces(function, form.minus(other))
 
     def _half_spaces(self, function: str, form: Linear) -> Region:
         """`form <function> 0` as half-spaces; equality is two of them, and inequality either of their complements."""
@@ -161,67 +195,47 @@ class Regions:
             return EVERYWHERE if form.compares(function) else NOWHERE
         if len(form.terms) == 1:
             ((column, weight),) = form.terms
-            turned = _FLIPPED[function] if weight < 0 else function
-            zero = -form.constant / weight * (self.rows.domains[column].unit or 1)
-            return self._side(column, lambda domain: _COMPARE[turned](domain, zero))
-        sides = {column: self.rows.domains[column].values for column, _ in form.terms}
+            domain = self.domain(column)
+            zero = -form.constant / weight * (domain.unit or 1)
+            return box({column: _COMPARE[_FLIPPED[function] if weight < 0 else function](domain, zero)})
+        sides = {column: self.domain(column).values for column, _ in form.terms}
         below, above = form.at_most_zero, form.negated.at_most_zero
-        match function:
-            case "<=":
-                return _region(sides, below)
-            case ">=":
-                return _region(sides, above)
-            case "<":
-                return _region(sides, above.negated)
-            case ">":
-                return _region(sides, below.negated)
-            case "=":
-                return _region(sides, below, above)
-        return (*_region(sides, below.negated), *_region(sides, above.negated))
+        if function == "<>":
+            return (*box(sides, (below.negated,)), *box(sides, (above.negated,)))
+        planes = {"<=": (below,), ">=": (above,), "<": (above.negated,), ">": (below.negated,), "=": (below, above)}
+        return box(sides, planes[function])
 
     def _exact_unit(self, expression: Expression) -> tuple[str, OrderedDomain] | None:
         column = self.column(expression)
-        return None if column is None else (column, self.rows.domains[column])
+        return None if column is None else (column, self.domain(column))
 
-    def _known(self, expression: Expression) -> str:
+    def _known(self, expression: Expression) -> tuple[str, OrderedDomain]:
         column = self.column(expression)
         if column is None or column not in self.rows.domains:
             raise refusal(expression)
-        return column
-
-    def _side(self, column: str, values: Callable[[OrderedDomain], OrderedSet]) -> Region:
-        if column not in self.rows.domains:
-            raise Unsupported(f"column {column!r} is of a type that ranges are not computed for")
-        return box({column: values(self.rows.domains[column])})
+        return column, self.rows.domains[column]
 
     def _constant(self, expression: Expression) -> Any:
         """The value of a constant; None for anything else, and for null."""
         match expression:
             case Literal(value=value):
-                return value
+                return typed(value, FLOAT) if expression.type == FLOAT else value
+            case Cast(type=type_, operand=Literal()) if type_ == TIMESTAMP and self.rows.zone is None:
+                return None
             case Cast(type=type_, operand=Literal(value=str() as text)) if type_ == TIMESTAMP:
-                return timestamp(text, ZoneInfo(self.rows.zone)).value
+                return timestamp(text, ZoneInfo(self.rows.zone or "")).value
             case Cast(type=type_, operand=Literal(value=dt.date() as day)) if type_ in DATETIMES:
                 return day
             case Cast(type=type_, operand=Literal(value=str() as text)) if type_ in DATETIMES:
                 return text
-            case Cast(type=type_, operand=Literal(value=value)) if is_numeric(type_) and is_numeric(expression.operand.type):
-                return float(value) if type_ in (DOUBLE, FLOAT) else value
+            case Cast(type=type_, operand=Literal()) if is_numeric(type_) and is_numeric(expression.operand.type):
+                value = range_of(expression, NO_COLUMNS).low
+                return float(value) if value is not None and type_ in FRACTIONS else value
         return None
-
-    def _refuse_rounding(self, column: str, constant: Expression) -> None:
-        """Spark compares a bigint with a double as doubles, which round beyond 2**53."""
-        exact = self.rows.domains[column].type
-        if constant.type in (DOUBLE, FLOAT) and (exact == LONG or (isinstance(exact, Decimal) and exact.precision > 15)):
-            raise Unsupported(f"column {column!r} ({exact}) beside a double is rounded by Spark; write the number without exponent")
 
 
 def refusal(expression: Expression) -> Unsupported:
     return Unsupported(
-        f"{show(expression)} cannot be decided for missing rows; comparisons of columns with constants, IN, BETWEEN, IS NULL, "
-        "prefix LIKE, linear comparisons of columns, AND, OR and NOT can"
+        f"{show(expression)} cannot be decided from ranges of columns; comparisons of columns with constants, IN, BETWEEN, "
+        "IS NULL, prefix LIKE, linear comparisons of columns, AND, OR and NOT can"
     )
-
-
-def _region(sides: Mapping[str, OrderedSet], *planes: HalfSpace) -> Region:
-    return box(sides, planes)

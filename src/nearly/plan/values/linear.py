@@ -10,9 +10,9 @@ from math import floor, lcm
 from typing import Any
 
 from nearly.algebra.half_spaces import HalfSpace
-from nearly.missing.statements.domains import OrderedDomain, exact_number
 from nearly.plan.expressions import Call, Cast, Expression
-from nearly.plan.types import DATE, DOUBLE, FLOAT, INTEGERS, Decimal, is_numeric
+from nearly.plan.types import DATE, FRACTIONS, DataType, Decimal, is_numeric
+from nearly.plan.values.domains import OrderedDomain, exact_number, keeps_values
 
 _COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne}
 
@@ -54,18 +54,18 @@ class Linear:
 def linear(
     expression: Expression, column: Callable[[Expression], tuple[str, OrderedDomain] | None], constant: Callable[[Expression], Any]
 ) -> Linear | None:
-    """The linear form of an expression over columns of whole numbers, decimals or dates; None when it is none."""
+    """The linear form of an expression over columns of whole numbers, decimals or dates; None when it is none, or is rounded."""
     found = column(expression)
     if found is not None:
         name, domain = found
-        exact = domain.unit is not None and (is_numeric(domain.type) or domain.type == DATE)
-        return Linear(((name, domain.unit),), Fraction(0)) if exact and domain.unit is not None else None
+        apart = (is_numeric(domain.type) or domain.type == DATE) and not (expression.type in FRACTIONS and domain.is_wide)
+        return Linear(((name, domain.unit),), Fraction(0)) if apart and domain.unit is not None else None
     value = constant(expression)
     if value is not None:
         number = exact_number(value, "the comparison") if is_numeric(expression.type) else None
         return Linear((), number) if isinstance(number, Fraction) else None
     match expression:
-        case Call(function="+" | "-" | "*" as function, arguments=(left, right)):
+        case Call(function="+" | "-" | "*" as function, arguments=(left, right)) if _is_exact(expression):
             sides = linear(left, column, constant), linear(right, column, constant)
             return None if sides[0] is None or sides[1] is None else _combined(function, sides[0], sides[1])
         case Cast(operand=operand) if keeps_values(expression):
@@ -76,6 +76,16 @@ def linear(
     return None
 
 
+def _is_exact(call: Call) -> bool:
+    """Whether the operator's type keeps all digits of its result."""
+    digits = [_scale(each.type) for each in call.arguments]
+    return call.type not in FRACTIONS and _scale(call.type) >= (sum(digits) if call.function == "*" else max(digits))
+
+
+def _scale(type_: DataType) -> int:
+    return type_.scale if isinstance(type_, Decimal) else 0
+
+
 def _combined(function: str, left: Linear, right: Linear) -> Linear | None:
     if function == "+":
         return left.plus(right)
@@ -84,14 +94,3 @@ def _combined(function: str, left: Linear, right: Linear) -> Linear | None:
     if not left.terms:
         return right.times(left.constant)
     return left.times(right.constant) if not right.terms else None
-
-
-def keeps_values(cast: Cast) -> bool:
-    """Whether a cast keeps all values of a numeric type and their order."""
-    source, target = cast.operand.type, cast.type
-    if source in INTEGERS:
-        return target in INTEGERS or isinstance(target, Decimal) or target == DOUBLE
-    if isinstance(source, Decimal):
-        wider = isinstance(target, Decimal) and target.scale >= source.scale and target.whole_digits >= source.whole_digits
-        return wider or target == DOUBLE
-    return bool(source == FLOAT and target == DOUBLE)

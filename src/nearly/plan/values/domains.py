@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal as Number
 from decimal import InvalidOperation
@@ -13,18 +13,25 @@ from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from nearly.algebra.boxes import Space
-from nearly.algebra.ordered_sets import EMPTY, END_OF_TEXTS, OrderedSet, Rank, span
-from nearly.errors import SchemaError, Unsupported, unknown
-from nearly.plan.functions.casting import LIMITS, number
-from nearly.plan.schema import TableSchema
-from nearly.plan.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal
+import numpy as np
 
+from nearly.algebra.ordered_sets import EMPTY, END_OF_TEXTS, OrderedSet, Rank, span
+from nearly.errors import SchemaError, Unsupported
+from nearly.plan.expressions import Cast
+from nearly.plan.functions.casting import LIMITS, number
+from nearly.plan.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGERS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal
+
+EXACT_IN_DOUBLES = 2**53
+"""Whole numbers up to here stay different when they become doubles."""
+DIGITS_OF_A_DOUBLE = 15
+"""Decimals of so many digits do."""
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  (ranks of timestamps count from here in their own zone)
 _FIRST_DAY = dt.date(1970, 1, 1)
 _MICROSECONDS_A_DAY = 86_400_000_000
 _MICROSECOND = dt.timedelta(microseconds=1)
 _FORMATS = {DOUBLE: (">d", ">q"), FLOAT: (">f", ">i")}
+
+Floor = Callable[[Any], tuple[Rank, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +39,13 @@ class OrderedDomain:
     """The values of a type in order.
 
     `floor(value)` is the rank of the greatest value of the type that is at most the given one (which may lie between two values of
-    the type), `exact` tells whether it is that one. `unit` is the amount of one rank where ranks are proportional to amounts.
+    the type), and whether it is that one. `unit` is the amount of one rank where ranks are proportional to amounts.
     """
 
     type: DataType
     first: Rank
     end: Rank
-    floor: Callable[[Any], tuple[Rank, bool]]
+    floor: Floor
     value: Callable[[Rank], Any]
     unit: Fraction | None = None
 
@@ -50,6 +57,11 @@ class OrderedDomain:
     @property
     def everything(self) -> OrderedSet:
         return OrderedSet(((self.first, self.end),), null=True)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether some values fall together when they become doubles."""
+        return self.unit is not None and self.end > EXACT_IN_DOUBLES + 1
 
     def next(self, rank: Rank) -> Rank:
         return rank + "\0" if self.type == STRING else rank + 1
@@ -63,7 +75,7 @@ class OrderedDomain:
 
     def at_most(self, value: Any) -> OrderedSet:
         rank, _ = self.floor(value)
-        return span(self.first, self.next(rank)) if rank >= self.first else EMPTY
+        return span(self.first, min(self.next(rank), self.end)) if rank >= self.first else EMPTY
 
     def below(self, value: Any) -> OrderedSet:
         rank, exact = self.floor(value)
@@ -79,12 +91,8 @@ class OrderedDomain:
         rank, exact = self.floor(value)
         return span(rank, self.next(rank)) & self.values if exact else EMPTY
 
-    def amount(self, rank: Rank) -> Fraction | float:
-        """The number behind a rank, exactly; infinite for the infinities and NaN."""
-        if self.unit is not None:
-            return Fraction(rank) * self.unit
-        value = self.value(rank)
-        return Fraction(value) if math.isfinite(value) else (-math.inf if value < 0 else math.inf)
+    def unequal(self, value: Any) -> OrderedSet:
+        return self.values - self.equal(value)
 
 
 def domain_of(type_: DataType, zone: str, column: str) -> OrderedDomain:
@@ -93,7 +101,9 @@ def domain_of(type_: DataType, zone: str, column: str) -> OrderedDomain:
         limit = LIMITS[type_]
         return OrderedDomain(type_, -limit, limit, lambda value: _floor(exact_number(value, column), 0, limit), int, Fraction(1))
     if isinstance(type_, Decimal):
-        return _decimals(type_, column)
+        limit, scale = 10**type_.precision, type_.scale
+        floor: Floor = lambda value: _floor(exact_number(value, column), scale, limit)  # noqa: E731
+        return OrderedDomain(type_, 1 - limit, limit, floor, lambda rank: number(rank, scale), Fraction(1, 10**scale))
     if type_ in (DOUBLE, FLOAT):
         return _doubles(type_, column)
     if type_ == DATE:
@@ -107,17 +117,26 @@ def domain_of(type_: DataType, zone: str, column: str) -> OrderedDomain:
     raise Unsupported(f"column {column!r} is of type {type_}; constraints are about numbers, dates, timestamps, texts and booleans")
 
 
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise Unsupported(
-            f"timestamps in the time zone {name!r}; set spark.sql.session.timeZone to a name such as Europe/Oslo"
-        ) from None
+def keeps_values(cast: Cast) -> bool:
+    """Whether a cast of a number keeps all values apart and in order; a bigint beside doubles does so where it is not wide."""
+    source, target = cast.operand.type, cast.type
+    if source == target:
+        return True
+    if source in INTEGERS:
+        if target in INTEGERS:
+            return INTEGERS.index(source) <= INTEGERS.index(target)
+        return target == DOUBLE or (isinstance(target, Decimal) and 10**target.whole_digits >= LIMITS[source])
+    if isinstance(source, Decimal):
+        if isinstance(target, Decimal):
+            return target.scale >= source.scale and target.whole_digits >= source.whole_digits
+        return target == DOUBLE and source.precision <= DIGITS_OF_A_DOUBLE
+    return bool(source == FLOAT and target == DOUBLE)
 
 
 def exact_number(value: Any, column: str) -> Fraction | float:
     """A number of the user's as what it is written as: the float 149.99 means 149.99; an infinity stays a float."""
+    if isinstance(value, np.number):
+        value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float | Number | Fraction | str):
         raise SchemaError(f"column {column!r} holds numbers, {value!r} is {_kind(value)}")
     if isinstance(value, float) and math.isinf(value):
@@ -128,6 +147,15 @@ def exact_number(value: Any, column: str) -> Fraction | float:
         raise SchemaError(f"column {column!r} holds numbers, {value!r} is none") from None
 
 
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise Unsupported(
+            f"timestamps in the time zone {name!r}; set spark.sql.session.timeZone to a name such as Europe/Oslo"
+        ) from None
+
+
 def _floor(value: Fraction | float, scale: int, limit: int) -> tuple[int, bool]:
     if isinstance(value, float):
         return (limit, False) if value > 0 else (-limit - 1, False)
@@ -135,23 +163,10 @@ def _floor(value: Fraction | float, scale: int, limit: int) -> tuple[int, bool]:
     return max(min(math.floor(scaled), limit), -limit - 1), scaled.denominator == 1
 
 
-def _decimals(type_: Decimal, column: str) -> OrderedDomain:
-    limit = 10**type_.precision
-    unit = Fraction(1, 10**type_.scale)
-    return OrderedDomain(
-        type_, 1 - limit, limit, lambda value: _floor(exact_number(value, column), type_.scale, limit),
-        lambda rank: number(rank, type_.scale), unit,
-    )  # fmt: skip
-
-
 def _doubles(type_: DataType, column: str) -> OrderedDomain:
     """Ranks of floating point numbers: their bits, mirrored below zero; NaN is the greatest, as in Spark."""
     floating, whole = _FORMATS[type_]
     infinity = int(struct.unpack(whole, struct.pack(floating, math.inf))[0])
-
-    def rank_of(value: float) -> int:
-        bits = int(struct.unpack(whole, struct.pack(floating, abs(value)))[0])
-        return bits if value >= 0 else -bits
 
     def value_of(rank: int) -> float:
         if rank > infinity:
@@ -159,13 +174,17 @@ def _doubles(type_: DataType, column: str) -> OrderedDomain:
         return math.copysign(float(struct.unpack(floating, struct.pack(whole, abs(rank)))[0]), rank)
 
     def floor(value: Any) -> tuple[int, bool]:
-        given = float(exact_number(value, column)) if not isinstance(value, float) else value
+        try:
+            given = value if isinstance(value, float) else float(exact_number(value, column))
+        except OverflowError:
+            return (infinity - 1, False) if value > 0 else (-infinity, False)
         if math.isnan(given):
             return infinity + 1, True
         try:
-            rank = rank_of(given)
+            bits = int(struct.unpack(whole, struct.pack(floating, abs(given)))[0])
         except OverflowError:
-            rank = infinity if given > 0 else -infinity
+            bits = infinity
+        rank = bits if given >= 0 else -bits
         found = value_of(rank)
         return (rank, found == given) if found <= given else (rank - 1, False)
 
@@ -176,9 +195,12 @@ def _dates(column: str) -> OrderedDomain:
     def floor(value: Any) -> tuple[int, bool]:
         if isinstance(value, str):
             value = _parsed(value, dt.date.fromisoformat, column, "a date such as 2024-11-30")
-        if isinstance(value, dt.datetime) or not isinstance(value, dt.date):
+        if not isinstance(value, dt.date):
             raise SchemaError(f"column {column!r} holds dates, {value!r} is {_kind(value)}")
-        return (value - _FIRST_DAY).days, True
+        if not isinstance(value, dt.datetime):
+            return (value - _FIRST_DAY).days, True
+        moment = value if value.tzinfo is None else value.astimezone(dt.UTC)
+        return (moment.date() - _FIRST_DAY).days, moment.time() == dt.time.min
 
     first, last = (dt.date.min - _FIRST_DAY).days, (dt.date.max - _FIRST_DAY).days
     return OrderedDomain(DATE, first, last + 1, floor, lambda rank: _FIRST_DAY + dt.timedelta(days=rank), Fraction(1))
@@ -220,36 +242,3 @@ def _of_kind(value: Any, kind: type, column: str, wanted: str) -> Any:
 
 def _kind(value: Any) -> str:
     return f"of Python type {type(value).__name__}"
-
-
-@dataclass(frozen=True, slots=True)
-class RowSpace:
-    """The domains of a table's columns; a column of another type has none. `zone` is the session's time zone."""
-
-    table: str
-    schema: TableSchema
-    domains: Mapping[str, OrderedDomain]
-    everything: Space
-    zone: str
-
-    @classmethod
-    def of(cls, schema: TableSchema, zone: str) -> RowSpace:
-        domains = {}
-        for column in schema.columns:
-            try:
-                domains[column.name] = domain_of(column.type, zone, column.name)
-            except Unsupported:
-                continue
-        return cls(schema.name, schema, domains, {name: domain.everything for name, domain in domains.items()}, zone)
-
-    def column(self, name: str) -> str:
-        """The column of that name, compared without case."""
-        found = [each.name for each in self.schema.columns if each.name.lower() == name.lower()]
-        if not found:
-            raise unknown("column", name, (each.name for each in self.schema.columns))
-        if len(found) > 1 and name not in found:
-            raise SchemaError(f"column {name!r} of table {self.table!r} is ambiguous: {', '.join(found)}")
-        chosen = name if name in found else found[0]
-        if chosen not in self.domains:
-            domain_of(next(each.type for each in self.schema.columns if each.name == chosen), self.zone, chosen)
-        return chosen
