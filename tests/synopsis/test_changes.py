@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearly.synopsis.build.drafting import LeafCounts, Shape, draft, finished
-from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.extremes import KEPT, Largest
+from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Rows, concatenate
-from nearly.synopsis.structure.state import TreeState
+from nearly.synopsis.structure.state import KEPT, Change, Largest, TreeState
 from nearly.synopsis.structure.statistics import leaf_statistics
-from nearly.synopsis.upkeep.archive import Change
 from tests.fixtures.long import first_quick
 from tests.synopsis.oracle import ask, built, live_tree, rows_of, truth
 
@@ -46,9 +44,9 @@ def test_exact_parts_equal_recomputation(seed: int, steps: list[tuple[bool, int]
             gone = rng.choice(len(live), min(count, len(live)), replace=False)
             state.delete(live.take(gone))
             live = live.take(np.setdiff1d(np.arange(len(live)), gone))
-    leaf = state.frame.tree.leaf_of(live.coordinates)
-    np.testing.assert_allclose(View(state).leaf_statistics, leaf_statistics(state.frame, live, leaf), atol=1e-6)
-    far = state.outliers.holds(state.frame, live, leaf)
+    leaf = state.scales.tree.leaf_of(live.coordinates)
+    np.testing.assert_allclose(TreeReading(state).leaf_statistics, leaf_statistics(state.scales, live, leaf), atol=1e-6)
+    far = state.outliers.holds(state.scales, live, leaf)
     assert sorted(state.outliers.rows.identity.tolist()) == sorted(live.identity[far].tolist())
     wanted = set(live.identity[~far & (live.ticket < state.sample.threshold[leaf])].tolist())
     assert set(state.sample.rows.identity.tolist()) == wanted
@@ -56,7 +54,7 @@ def test_exact_parts_equal_recomputation(seed: int, steps: list[tuple[bool, int]
 
 
 def _check_extremes(state: TreeState, live: Rows, leaf: np.ndarray) -> None:
-    for each in range(state.frame.tree.leaves):
+    for each in range(state.scales.tree.leaves):
         values = live.values[(leaf == each) & ~np.isnan(live.values)]
         for side, sign in ((state.leaves.largest, 1.0), (state.leaves.smallest, -1.0)):
             best = (sign * values).max(initial=-math.inf)
@@ -115,7 +113,7 @@ def test_estimates_stay_unbiased_under_changes(pooled: bool, draws: int) -> None
         state.delete(first.take(gone))
         live = concatenate([first.take(~gone), second])
         expected = truth(live, (0, 0.45, 0.73)).of("sum")
-        errors.append(ask(View(state), "sum", (0, 0.45, 0.73)).value / expected - 1)
+        errors.append(ask(TreeReading(state), "sum", (0, 0.45, 0.73)).value / expected - 1)
     assert abs(np.mean(errors)) < np.std(errors) * (4 / math.sqrt(draws) + 0.05)
 
 
@@ -162,25 +160,25 @@ def test_sorted_arrivals_are_planned_for_again(levels: int | str | None) -> None
         archive.log.append(changes)
         tree.apply(changes, number)
     assert tree.questionable()
-    before = _typical_error(tree.view(), rows)
+    before = _typical_error(tree.reading(), rows)
     done = tree.repartition(levels)
     assert done is not None
     assert done.after < done.before
-    after, fresh = _typical_error(tree.view(), rows), _typical_error(View(built(rows, shape)), rows)
+    after, fresh = _typical_error(tree.reading(), rows), _typical_error(TreeReading(built(rows, shape)), rows)
     assert after < before
     if levels != 2:
         assert after < 1.5 * fresh
         assert tree.questionable() is None
-    leaf = tree.state.frame.tree.leaf_of(rows.coordinates)
-    np.testing.assert_allclose(tree.view().leaf_statistics, leaf_statistics(tree.state.frame, rows, leaf), rtol=1e-9, atol=1e-6)
+    leaf = tree.state.scales.tree.leaf_of(rows.coordinates)
+    np.testing.assert_allclose(tree.reading().leaf_statistics, leaf_statistics(tree.state.scales, rows, leaf), rtol=1e-9, atol=1e-6)
 
 
-def _typical_error(view: View, rows: Rows) -> float:
+def _typical_error(reading: TreeReading, rows: Rows) -> float:
     rng = np.random.default_rng(5)
     errors = []
     for low, high in np.sort(rng.random((60, 2)), axis=1):
         expected = truth(rows, (0, low, high)).of("sum")
-        errors.append(abs(ask(view, "sum", (0, low, high)).value - expected) / expected)
+        errors.append(abs(ask(reading, "sum", (0, low, high)).value - expected) / expected)
     return float(np.mean(errors))
 
 
@@ -206,7 +204,7 @@ def test_changes_during_planning_are_not_lost() -> None:
 
     def question() -> None:
         while not stop.is_set():
-            found = ask(tree.view(), "rows")
+            found = ask(tree.reading(), "rows")
             if not (found.exact and 20_000 <= found.value <= 28_000):
                 failures.append(str(found))
 
@@ -219,6 +217,6 @@ def test_changes_during_planning_are_not_lost() -> None:
     stop.set()
     threads[1].join()
     assert not failures
-    assert ask(tree.view(), "rows").value == 28_000
+    assert ask(tree.reading(), "rows").value == 28_000
     tree.repartition()
-    assert ask(tree.view(), "rows").value == 28_000
+    assert ask(tree.reading(), "rows").value == 28_000

@@ -19,9 +19,9 @@ from nearly.synopsis.build.drafting import Shape
 from nearly.synopsis.build.packing import delta_encode, from_bytes, pack_state, to_bytes, unpack_state
 from nearly.synopsis.catalogue import reopened
 from nearly.synopsis.columns.domain import Domain
-from nearly.synopsis.columns.reading import Schema
-from nearly.synopsis.query.view import View
+from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Rows
+from nearly.synopsis.structure.schema import Schema
 from nearly.synopsis.synopsis import Synopsis
 from nearly.synopsis.upkeep.store import Store
 from tests.fixtures.long import first_quick
@@ -32,11 +32,10 @@ ROOT = Path(__file__).resolve().parents[2]
 KILLER = """
 import os, random, signal, sys, time
 from pathlib import Path
-from nearly.synopsis.upkeep.archive import MemoryArchive
 from nearly.synopsis.catalogue import reopened
 
 def opened():
-    return reopened(Path(sys.argv[1]), lambda definition, store: MemoryArchive([]))
+    return reopened(Path(sys.argv[1]), lambda definition, store: None)
 
 def follow(told):
     synopsis = opened()
@@ -104,7 +103,7 @@ def test_a_state_survives_the_disk() -> None:
     state = built(rows, Shape((0, 1), 16, 500))
     again = unpack_state(from_bytes(to_bytes(pack_state(state))))
     for aggregate in ("rows", "sum", "avg", "min", "stddev_pop"):
-        one, two = (ask(View(each), aggregate, (0, 0.2, 0.7), (1, 0.1, 0.6)) for each in (state, again))
+        one, two = (ask(TreeReading(each), aggregate, (0, 0.2, 0.7), (1, 0.1, 0.6)) for each in (state, again))
         assert one == two
 
 
@@ -246,7 +245,7 @@ def test_tickets_differ_from_batch_to_batch_and_session_to_session(tmp_path: Pat
         synopsis = reopen(tmp_path / "s")
         for _ in range(2):
             synopsis.insert({"c": np.arange(50.0), "a": np.arange(50.0), "t": ["x"] * 50})
-            tickets |= set(synopsis.store.read(synopsis.stats()["batches"]).changes[0].rows.ticket.tolist())
+            tickets |= set(synopsis.store.log.read(synopsis.stats()["batches"]).changes[0].rows.ticket.tolist())
         synopsis.close()
     assert len(tickets) == 300
 

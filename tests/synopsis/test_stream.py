@@ -16,9 +16,9 @@ import pytest
 
 import nearly
 from nearly.engine.spark.kafka_source import send
-from nearly.synopsis.stream.follow import Topics
-from nearly.synopsis.stream.records import parsed
 from nearly.synopsis.synopsis import Synopsis
+from nearly.synopsis.upkeep.follow import Topics
+from nearly.synopsis.upkeep.records import parsed
 from tests.processes import HUNG
 
 TYPES = "op string, id bigint, day double, city string, fare double, old_day double, old_city string, old_fare double"

@@ -23,10 +23,11 @@ from nearly.plan.functions.casting import LIMITS
 from nearly.plan.nodes import BoundQuery, Output, Sort
 from nearly.plan.types import DataType, to_arrow
 from nearly.synopsis.catalogue import Synopses
-from nearly.synopsis.columns.reading import narrowed
-from nearly.synopsis.query.aggregates import canonical
-from nearly.synopsis.query.answering import BOUNDS, Estimate, Presence, answer_of
+from nearly.synopsis.query.answers import BOUNDS, Presence, answer_of
+from nearly.synopsis.query.estimates import Estimate
+from nearly.synopsis.query.totals import canonical
 from nearly.synopsis.structure.rows import LOWEST, MISSING
+from nearly.synopsis.structure.schema import narrowed
 from nearly.synopsis.structure.tree import Box, Condition
 from nearly.synopsis.synopsis import Synopsis
 

@@ -35,6 +35,10 @@ class Rows:
         return len(self.values)
 
     @property
+    def nbytes(self) -> int:
+        return self.coordinates.nbytes + self.values.nbytes + self.identity.nbytes + self.ticket.nbytes
+
+    @property
     def content(self) -> Hashes:
         """A hash of everything that two rows can differ in."""
         return hash_columns([self.identity, *self.coordinates, self.values])

@@ -2,14 +2,103 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from nearly.synopsis.structure.extremes import Largest, Outliers
-from nearly.synopsis.structure.rows import Floats, Integers, Rows
-from nearly.synopsis.structure.sample import Sample
+from nearly.synopsis.structure.rows import Floats, Integers, Mask, Rows
 from nearly.synopsis.structure.statistics import TURNOVER, Hull, Scales, leaf_statistics, turnover
+from nearly.synopsis.structure.stored_rows import Outliers, Sample
+
+KEPT = 10
+"""Values kept per leaf and side."""
+MANY = 4096
+"""Beyond so many values it pays to shorten the list before sorting it."""
+
+
+@dataclass(slots=True)
+class Largest:
+    """The largest values of each leaf; the smallest ones are the largest of the negated.
+
+    `kept` is (leaves, KEPT), descending, padded with -inf; `floor` bounds the live values not kept while a line has room. In a full
+    line the last entry is the bound. Law: `kept[leaf]` holds every live value above the bound, so its first entry is the exact
+    maximum; when it runs empty the floor is an outer bound.
+    """
+
+    kept: Floats
+    floor: Floats
+
+    @classmethod
+    def nothing(cls, leaves: int) -> Largest:
+        return cls(np.full((leaves, KEPT), -np.inf), np.full(leaves, -np.inf))
+
+    @property
+    def top(self) -> Floats:
+        """The maximum of each leaf, or an outer bound of it, -inf for an empty leaf."""
+        return np.where(self.exact, self.kept[:, 0], self.floor)
+
+    @property
+    def exact(self) -> Mask:
+        """Where `top` is the maximum itself."""
+        found: Mask = (self.kept[:, 0] > -np.inf) | (self.floor == -np.inf)
+        return found
+
+    @property
+    def bound(self) -> Floats:
+        """No live value outside `kept` lies above this."""
+        return np.maximum(self.floor, self.kept[:, -1])
+
+    def insert(self, leaf: Integers, values: Floats) -> None:
+        """Take new values in. Values not above the bound cannot be placed among those that were let go."""
+        higher = values > self.bound[leaf]
+        leaf, values = leaf[higher], values[higher]
+        if leaf.size > MANY:
+            leaf, values = _shortlist(leaf, values, len(self.floor))
+        if not leaf.size:
+            return
+        touched = np.flatnonzero(np.bincount(leaf, minlength=len(self.floor)))
+        leaf = np.concatenate([np.repeat(touched, KEPT), leaf])
+        values = np.concatenate([self.kept[touched].ravel(), values])
+        order = np.lexsort((-values, leaf))
+        starts = np.searchsorted(leaf[order], touched)
+        self.kept[touched] = values[order][starts[:, None] + np.arange(KEPT)]
+
+    def delete(self, leaf: Integers, values: Floats) -> None:
+        """Remove one kept entry for each deleted value that is among them."""
+        candidates = values >= self.bound[leaf]
+        if not candidates.any():
+            return
+        pairs, counts = np.unique(np.stack([leaf[candidates], values[candidates]]), axis=1, return_counts=True)
+        for each, value, count in zip(pairs[0].astype(int).tolist(), pairs[1].tolist(), counts.tolist(), strict=True):
+            places = np.flatnonzero(self.kept[each] == value)[:count]
+            if places.size:
+                self.floor[each] = max(self.floor[each], self.kept[each, -1])
+                rest = np.delete(self.kept[each], places)
+                self.kept[each] = np.pad(rest, (0, places.size), constant_values=-np.inf)
+
+    def merge(self, other: Largest) -> None:
+        """The largest of both bags together."""
+        floor = np.maximum(self.bound, other.bound)
+        both = np.sort(np.concatenate([self.kept, other.kept], axis=1), axis=1)[:, ::-1]
+        some_let_go = (self.kept[:, -1] > -np.inf) | (other.kept[:, -1] > -np.inf)
+        self.floor = np.where(some_let_go, floor, np.maximum(self.floor, other.floor))
+        best = both[:, :KEPT]
+        self.kept = np.where(best >= self.floor[:, None], best, -np.inf)
+
+
+def _shortlist(leaf: Integers, values: Floats, leaves: int) -> tuple[Integers, Floats]:
+    """Fewer values with the same largest ones in each leaf.
+
+    Dealt out to KEPT hands, the smallest of the hands' best is reached by at least KEPT values: what lies below it cannot be kept,
+    and of what equals it KEPT copies suffice.
+    """
+    best = np.full(leaves * KEPT, -np.inf)
+    np.maximum.at(best, leaf * KEPT + np.arange(len(leaf)) % KEPT, values)
+    least = best.reshape(leaves, KEPT).min(axis=1)
+    above = values > least[leaf]
+    reached = np.repeat(np.flatnonzero(least > -np.inf), KEPT)
+    return np.concatenate([leaf[above], reached]), np.concatenate([values[above], least[reached]])
 
 
 @dataclass(slots=True)
@@ -26,31 +115,31 @@ class Leaves:
     smallest: Largest
 
     @classmethod
-    def nothing(cls, frame: Scales) -> Leaves:
-        leaves = frame.tree.leaves
-        hull = Hull.nothing(leaves, frame.tree.dimensions)
+    def nothing(cls, scales: Scales) -> Leaves:
+        leaves = scales.tree.leaves
+        hull = Hull.nothing(leaves, scales.tree.dimensions)
         return cls(
-            np.zeros((leaves, frame.width)), np.zeros((leaves, TURNOVER)), hull, Largest.nothing(leaves), Largest.nothing(leaves)
+            np.zeros((leaves, scales.width)), np.zeros((leaves, TURNOVER)), hull, Largest.nothing(leaves), Largest.nothing(leaves)
         )
 
-    def count(self, frame: Scales, rows: Rows, leaf: Integers) -> None:
+    def count(self, scales: Scales, rows: Rows, leaf: Integers) -> None:
         """Take rows, none of them an outlier, into the statistics."""
-        self.statistics += leaf_statistics(frame, rows, leaf)
+        self.statistics += leaf_statistics(scales, rows, leaf)
 
-    def discount(self, frame: Scales, rows: Rows, leaf: Integers) -> None:
-        self.statistics -= leaf_statistics(frame, rows, leaf)
+    def discount(self, scales: Scales, rows: Rows, leaf: Integers) -> None:
+        self.statistics -= leaf_statistics(scales, rows, leaf)
 
-    def come(self, frame: Scales, rows: Rows, leaf: Integers) -> None:
+    def come(self, scales: Scales, rows: Rows, leaf: Integers) -> None:
         """New rows, outliers among them."""
-        self.turnover += turnover(frame, rows, leaf)
+        self.turnover += turnover(scales, rows, leaf)
         self.hull.include(rows.coordinates, leaf)
         leaf, values = _known(rows, leaf)
         self.largest.insert(leaf, values)
         self.smallest.insert(leaf, -values)
 
-    def go(self, frame: Scales, rows: Rows, leaf: Integers) -> None:
+    def go(self, scales: Scales, rows: Rows, leaf: Integers) -> None:
         """Rows that are deleted, outliers among them."""
-        self.turnover += turnover(frame, rows, leaf)
+        self.turnover += turnover(scales, rows, leaf)
         leaf, values = _known(rows, leaf)
         self.largest.delete(leaf, values)
         self.smallest.delete(leaf, -values)
@@ -72,23 +161,49 @@ def _known(rows: Rows, leaf: Integers) -> tuple[Integers, Floats]:
 class TreeState:
     """One tree with everything that belongs to it."""
 
-    frame: Scales
+    scales: Scales
     leaves: Leaves
     sample: Sample
     outliers: Outliers
     built_variance: Floats = field(default_factory=lambda: np.empty(0))
 
     def insert(self, rows: Rows) -> None:
-        leaf = self.frame.tree.leaf_of(rows.coordinates)
-        self.leaves.come(self.frame, rows, leaf)
-        self.outliers, rest, leaf = self.outliers.with_rows(self.frame, rows, leaf)
-        self.leaves.count(self.frame, rest, leaf)
+        leaf = self.scales.tree.leaf_of(rows.coordinates)
+        self.leaves.come(self.scales, rows, leaf)
+        self.outliers, rest, leaf = self.outliers.with_rows(self.scales, rows, leaf)
+        self.leaves.count(self.scales, rest, leaf)
         self.sample = self.sample.with_rows(rest, leaf)
 
     def delete(self, rows: Rows) -> None:
-        leaf = self.frame.tree.leaf_of(rows.coordinates)
-        self.leaves.go(self.frame, rows, leaf)
-        far = self.outliers.holds(self.frame, rows, leaf)
+        leaf = self.scales.tree.leaf_of(rows.coordinates)
+        self.leaves.go(self.scales, rows, leaf)
+        far = self.outliers.holds(self.scales, rows, leaf)
         self.outliers = self.outliers.without(rows.take(far))
-        self.leaves.discount(self.frame, rows.take(~far), leaf[~far])
+        self.leaves.discount(self.scales, rows.take(~far), leaf[~far])
         self.sample = self.sample.without(rows.take(~far))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Rows that come, or go. An update is a delete followed by an insert."""
+
+    insert: bool
+    rows: Rows
+
+
+Changes = Sequence[Change]
+
+
+def apply(state: TreeState, changes: Changes) -> None:
+    """Move a state by changes."""
+    for change in changes:
+        if not len(change.rows):
+            continue
+        if change.insert:
+            state.insert(change.rows)
+        else:
+            state.delete(change.rows)
+
+
+def size(changes: Changes) -> int:
+    return sum(len(change.rows) for change in changes)

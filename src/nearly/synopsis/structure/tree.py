@@ -191,11 +191,10 @@ Box = tuple[Condition, ...]
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """Nodes taken whole, leaves (by leaf number) that are cut, and how many nodes were looked at."""
+    """Nodes taken whole, and leaves (by leaf number) that are cut."""
 
     covered: Integers
     partial: Integers
-    visited: int
 
 
 class Index:
@@ -217,10 +216,9 @@ class Index:
     def _one_by_one(self, box: Box) -> Frontier:
         """For trees on one column, where a query opens two paths only: node by node without array overhead."""
         tests = [(self._lows[each.dimension], self._highs[each.dimension], each.low, each.high) for each in box]
-        rights, covered, partial, stack, visited = self._rights, [], [], [0], 0
+        rights, covered, partial, stack = self._rights, [], [], [0]
         while stack:
             node = stack.pop()
-            visited += 1
             inside = True
             for lows, highs, low, high in tests:
                 least, most = lows[node], highs[node]
@@ -235,14 +233,13 @@ class Index:
                     partial.append(self._leaf_numbers[node])
                 else:
                     stack += (rights[node], node + 1)
-        return Frontier(np.array(covered, np.int64), np.array(partial, np.int64), visited)
+        return Frontier(np.array(covered, np.int64), np.array(partial, np.int64))
 
     def _by_levels(self, box: Box) -> Frontier:
         """For trees on several columns, where a query may open many nodes: all undecided nodes of a level at once."""
-        tree, covered, partial, visited = self._tree, [], [], 0
+        tree, covered, partial = self._tree, [], []
         nodes = np.zeros(1, np.int64)
         while nodes.size:
-            visited += nodes.size
             inside = np.ones(nodes.size, bool)
             meets = np.ones(nodes.size, bool)
             for each in box:
@@ -255,4 +252,4 @@ class Index:
             partial.append(undecided[leaf])
             opened = undecided[~leaf]
             nodes = np.concatenate([opened + 1, tree.right[opened]])
-        return Frontier(np.concatenate(covered), tree.first_leaf[np.concatenate(partial)], visited)
+        return Frontier(np.concatenate(covered), tree.first_leaf[np.concatenate(partial)])
