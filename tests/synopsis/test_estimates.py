@@ -111,6 +111,46 @@ def test_constant_values_give_a_certain_average() -> None:
     assert (found.value, found.exact, found.processed) == (7.0, True, 0)
 
 
+@pytest.mark.parametrize(("aggregate", "expected"), [("avg", 7.0), ("var_pop", 0.0), ("stddev_samp", 0.0)])
+def test_equal_values_need_a_matching_row_only(aggregate: str, expected: float) -> None:
+    """No node lies in the query, but sampled rows do: what all values agree on is certain; where none matches it may be null."""
+    rows = rows_of(np.arange(4_000.0), np.full(4_000, 7.0))
+    reading = TreeReading(built(rows, Shape((0,), 2, 400)))
+    found = ask(reading, aggregate, (0, 100, 1_900))
+    assert (found.value, found.exact) == (expected, True)
+    assert not ask(reading, aggregate, (0, 100.5, 100.6)).exact
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, math.nan, 5.0, -3.0]), st.integers(1, 40)), min_size=1, max_size=8),
+    st.tuples(st.integers(0, 160), st.integers(0, 160)),
+    st.sampled_from(sorted(ESTIMATED)),
+)
+def test_runs_of_equal_values(runs: list[tuple[float, int]], ends: tuple[int, int], aggregate: str) -> None:
+    """Law: leaves of zeros, of nulls and of one value make answers exact only where they are right, null included."""
+    values = np.repeat([value for value, _ in runs], [2 * count for _, count in runs])
+    rows = rows_of(np.arange(float(len(values))), values)
+    found = ask(TreeReading(built(rows, Shape((0,), 6, 24))), aggregate, (0, min(ends), max(ends)))
+    expected = truth(rows, (0, min(ends), max(ends))).of(aggregate)
+    if found.exact:
+        assert found.value == pytest.approx(expected, abs=1e-9, nan_ok=True)
+    elif not math.isnan(expected):
+        assert found.hard_low - 1e-9 <= expected <= found.hard_high + 1e-9
+
+
+def test_a_sum_is_exact_when_its_borders_cut_zeros() -> None:
+    """The adversarial data of PASS: seven eighths zeros. A query around all other rows takes them whole and zeros for nothing."""
+    rng = np.random.default_rng(0)
+    c = np.arange(8_000.0)
+    rows = rows_of(c, np.where(c < 7_000, 0.0, np.round(rng.normal(size=8_000), 2)))
+    reading = TreeReading(built(rows, Shape((0,), 32, 400)))
+    found, expected = ask(reading, "sum", (0, 1_234.5, 9_999)), truth(rows, (0, 1_234.5, 9_999)).of("sum")
+    assert found.exact
+    assert found.value == pytest.approx(expected)
+    assert not ask(reading, "count", (0, 1_234.5, 9_999)).exact
+
+
 def test_large_nearly_equal_values_keep_their_variance() -> None:
     rng = np.random.default_rng(7)
     rows = rows_of(np.arange(5_000.0), 1e9 + rng.normal(size=5_000))

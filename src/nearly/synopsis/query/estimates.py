@@ -55,17 +55,43 @@ def answer(reading: TreeReading, aggregate: str, box: Box, confidence: float) ->
     covered = reading.node_statistics[frontier.covered, :FIXED].sum(axis=0)
     if frontier.partial.size:
         covered += statistics_of(reading.outliers_in(frontier, box), reading.scales.centre)
+        frontier = _of_consequence(reading, aggregate, frontier, float(covered[COUNT]))
     if not frontier.partial.size:
         return _known(reading, aggregate, frontier, covered, 0)
     if reading.features.whole[frontier.partial].all():
         matching = reading.features.matching_values(frontier.partial, box)
         covered += statistics_of(matching, reading.scales.centre)
         return _known(reading, aggregate, frontier, covered, len(matching))
-    if aggregate == "avg" and covered[COUNT] > 0:
-        low, high = reading.reach(frontier)
-        if low == high:
-            return certain(low)
-    return _sampled(reading, ESTIMATED[aggregate], box, frontier, covered, confidence)
+    found = _constant(reading, aggregate, box, frontier, float(covered[COUNT]))
+    return found or _sampled(reading, ESTIMATED[aggregate], box, frontier, covered, confidence)
+
+
+def _of_consequence(reading: TreeReading, aggregate: str, frontier: Frontier, known: float) -> Frontier:
+    """The frontier without the cut leaves that give nothing, whichever of their rows match: those without a value, and for a sum
+    those of zeros. (A sum of zeros is null when none of them matches, unless there are other rows with a value.)"""
+    if aggregate == "rows":
+        return frontier
+    cut = frontier.partial
+    idle = reading.leaf_statistics[cut, COUNT] == 0
+    if aggregate == "sum" and known:
+        idle |= (reading.top[cut] == 0) & (reading.bottom[cut] == 0)
+    return Frontier(frontier.covered, cut[~idle]) if idle.any() else frontier
+
+
+def _constant(reading: TreeReading, aggregate: str, box: Box, frontier: Frontier, known: float) -> Estimate | None:
+    """The average or spread of values that are all equal, if so many rows match for sure that it is no null.
+
+    PASS (section 2.3.4) also takes single nodes of equal values whole. How many of their rows match is not known, though, and with
+    it their weight in the average: that is estimated here like any other.
+    """
+    low, high = reading.reach(frontier)
+    if low != high or aggregate in ("rows", "count", "sum"):
+        return None
+    wanted, processed = 2 if aggregate.endswith("samp") else 1, 0
+    if known < wanted:
+        known += np.isfinite(reading.features.matching_values(frontier.partial, box)).sum()
+        processed = int(reading.features.sizes[frontier.partial].sum())
+    return certain(low if aggregate == "avg" else 0.0, processed) if known >= wanted else None
 
 
 def _known(reading: TreeReading, aggregate: str, frontier: Frontier, statistics: Floats, processed: int) -> Estimate:
