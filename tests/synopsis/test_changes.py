@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 import threading
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearly.synopsis.build.drafting import LeafCounts, Shape, draft, finished
+from nearly.synopsis.build.passes import Census
 from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Rows, concatenate
 from nearly.synopsis.structure.state import KEPT, Change, Largest, TreeState
 from nearly.synopsis.structure.statistics import leaf_statistics
+from tests.fixtures.driver_only import driver_only
 from tests.fixtures.long import first_quick
 from tests.synopsis.oracle import ask, built, live_tree, rows_of, truth
 
@@ -44,6 +49,11 @@ def test_exact_parts_equal_recomputation(seed: int, steps: list[tuple[bool, int]
             gone = rng.choice(len(live), min(count, len(live)), replace=False)
             state.delete(live.take(gone))
             live = live.take(np.setdiff1d(np.arange(len(live)), gone))
+    check_state(state, live)
+
+
+def check_state(state: TreeState, live: Rows) -> None:
+    """Whether a state is that of the live rows."""
     leaf = state.scales.tree.leaf_of(live.coordinates)
     np.testing.assert_allclose(TreeReading(state).leaf_statistics, leaf_statistics(state.scales, live, leaf), atol=1e-6)
     far = state.outliers.holds(state.scales, live, leaf)
@@ -171,6 +181,57 @@ def test_sorted_arrivals_are_planned_for_again(levels: int | str | None) -> None
         assert tree.questionable() is None
     leaf = tree.state.scales.tree.leaf_of(rows.coordinates)
     np.testing.assert_allclose(tree.reading().leaf_statistics, leaf_statistics(tree.state.scales, rows, leaf), rtol=1e-9, atol=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    columns=st.sampled_from([(0,), (0, 1)]),
+    pooled=st.booleans(),
+    levels=st.sampled_from([1, 2, "auto"]),
+    batches=st.integers(0, 4),
+)
+def test_a_part_is_planned_again_alone(seed: int, columns: tuple[int, ...], pooled: bool, levels: int | str, batches: int) -> None:
+    """Law: a tree of which a part was exchanged is in the state of its live rows, whatever happened before and happens after."""
+    rng = np.random.default_rng(seed)
+    live = random_rows(rng, 400, 0)
+    shape = Shape(columns, 8, 120, pooled=pooled)
+    tree, archive = live_tree(live, shape)
+    for number in range(1, 2 * batches + 2):
+        if number == batches + 1:
+            done = tree.repartition(levels)
+            assert done is not None
+        new, gone = random_rows(rng, 60, 1_000 * number), rng.choice(len(live), 30, replace=False)
+        changes = (Change(True, new), Change(False, live.take(gone)))
+        archive.log.append(changes)
+        tree.apply(changes, number)
+        live = concatenate([live.take(np.setdiff1d(np.arange(len(live)), gone)), new])
+        check_state(tree.state, live)
+
+
+def test_a_part_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a table that lies in order, only the blocks that may have rows of the part are read."""
+    rng = np.random.default_rng(7)
+    count = 160_000
+    table = pa.table({"c": np.arange(count), "a": np.where(np.arange(count) < 20_000, rng.exponential(100, count), 1.0)})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=10_000)
+    seen: list[int] = []
+    take = Census.take
+    monkeypatch.setattr(Census, "take", lambda self, file, row, batch: (seen.append(batch.num_rows), take(self, file, row, batch)))
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", tmp_path / "t.parquet")
+        synopsis = db.create_synopsis("y", "t", "a", ["c"], leaves=32, sample=0.01)
+        assert sum(seen) == count
+        seen.clear()
+        (done,) = synopsis.repartition(levels=1)
+        assert done.node > 0
+        assert 0 < sum(seen) < count / 3
+        for low, high in ((None, None), (0, 19_999), (12_345, 99_999)):
+            inside = table["a"].to_numpy()[low or 0 : count if high is None else high + 1]
+            found = synopsis.query("sum", c=(low, high))
+            assert found.hard_low["sum"][0].as_py() <= inside.sum() * (1 + 1e-9)
+            assert found.hard_high["sum"][0].as_py() >= inside.sum() * (1 - 1e-9)
+        assert synopsis.query("sum").exact
 
 
 def _typical_error(reading: TreeReading, rows: Rows) -> float:

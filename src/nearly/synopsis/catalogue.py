@@ -18,7 +18,7 @@ from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.synopsis.build.definition import Definition, Options
 from nearly.synopsis.build.drafting import Draft, LeafCounts
-from nearly.synopsis.build.passes import Contents, Progress, build, census
+from nearly.synopsis.build.passes import Contents, Progress, blocks_of, build, census
 from nearly.synopsis.structure.rows import Hashes
 from nearly.synopsis.structure.state import Changes
 from nearly.synopsis.synopsis import Synopsis
@@ -36,7 +36,8 @@ class TableArchive:
 
     def base(self, draft: Draft) -> LeafCounts:
         table = self._table("planned again")
-        (part,) = census(self._engine, table, self._definition.schema, [draft])
+        schema = self._definition.schema
+        (part,) = census(self._engine, table, schema, [draft], blocks_of(table, schema, draft))
         return part
 
     def contents(self) -> Hashes:

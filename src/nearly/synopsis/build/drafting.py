@@ -17,7 +17,7 @@ from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate, 
 from nearly.synopsis.structure.state import Leaves, TreeState
 from nearly.synopsis.structure.statistics import Scales, scales_for
 from nearly.synopsis.structure.stored_rows import Outliers, Sample, arranged, lowest_tickets
-from nearly.synopsis.structure.tree import Tree, from_cuts, single_leaf
+from nearly.synopsis.structure.tree import Tree, among, from_cuts, single_leaf
 
 SAMPLES_PER_LEAF = 32
 """Rows of the optimisation sample for each leaf of a tree on one column."""
@@ -82,12 +82,16 @@ def plan_tree(shape: Shape, sample: Rows, weights: Floats | None = None) -> Tree
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A tree before its rows were read: the scales, and for each leaf below which ticket a row is offered to the sample."""
+    """A tree before its rows were read: the scales, and for each leaf below which ticket a row is offered to the sample.
+
+    With `only`, rows of these leaves are counted and no others.
+    """
 
     scales: Scales
     quota: Integers
     ceiling: Floats
     shape: Shape
+    only: slice | None = None
 
 
 def draft(shape: Shape, sample: Rows, rows: int) -> Draft:
@@ -144,6 +148,9 @@ class LeafCounts:
     def add(self, plan: Draft, rows: Rows) -> None:
         """Count rows, keep outliers, and all rows whose ticket is low enough."""
         leaf = plan.scales.tree.leaf_of(rows.coordinates)
+        if plan.only is not None:
+            inside = among(leaf, plan.only)
+            rows, leaf = rows.take(inside), leaf[inside]
         self.offered.append(rows.take(rows.ticket < plan.ceiling[leaf]))
         self.leaves.come(plan.scales, rows, leaf)
         self.outliers, rest, leaf = self.outliers.with_rows(plan.scales, rows, leaf)

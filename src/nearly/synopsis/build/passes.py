@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ import pyarrow.compute as pc
 
 from nearly.engine.engine import Engine
 from nearly.engine.row_scan import scan_rows
+from nearly.engine.storage.blocks import Block
 from nearly.engine.storage.layouts import Table, resolve
 from nearly.synopsis.build.definition import Definition, Options, column_sets
 from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, finished
 from nearly.synopsis.build.packing import from_bytes, pack_part, to_bytes, unpack_part
-from nearly.synopsis.columns.domain import MOST_TEXTS, domains_for
-from nearly.synopsis.structure.rows import Hashes, Rows, empty, tickets_of
+from nearly.synopsis.columns.domain import MOST_TEXTS, Domain, domains_for
+from nearly.synopsis.structure.rows import MISSING, Hashes, Rows, empty, tickets_of
 from nearly.synopsis.structure.schema import Schema, row_numbers
 from nearly.synopsis.structure.state import TreeState
 
@@ -145,13 +147,32 @@ def _planned(engine: Engine, table: Table, schema: Schema, shapes: Sequence[Shap
     return [(shape, rows) for shape in shapes]
 
 
-def census(engine: Engine, table: Table, schema: Schema, drafts: Sequence[Draft]) -> list[LeafCounts]:
+def census(
+    engine: Engine, table: Table, schema: Schema, drafts: Sequence[Draft], blocks: Sequence[Block] | None = None
+) -> list[LeafCounts]:
     """The second pass: one part per tree, merged over all tasks."""
     parts = [LeafCounts.nothing(each) for each in drafts]
     if not table.rows:
         return parts
-    for finding in scan_rows(engine, table, schema.columns, Census(schema, list(drafts))):
+    for finding in scan_rows(engine, table, schema.columns, Census(schema, list(drafts)), blocks):
         arrays = from_bytes(finding)
         for place, (each, part) in enumerate(zip(drafts, parts, strict=True)):
             part.merge(each, unpack_part(arrays[f"part_{place}"].tobytes()))
     return parts
+
+
+def blocks_of(table: Table, schema: Schema, draft: Draft) -> list[Block]:
+    """The blocks that may hold a row that the draft counts, by the bounds in the footers of the files."""
+    tree, only = draft.scales.tree, draft.only or slice(0, draft.scales.tree.leaves)
+    nodes = tree.leaf_nodes[only]
+    low, high = tree.cells[0][nodes].min(axis=0).tolist(), tree.cells[1][nodes].max(axis=0).tolist()
+    return [block for block in table.base.blocks if all(map(partial(_may_hold, block), schema.domains, low, high))]
+
+
+def _may_hold(block: Block, domain: Domain, low: float, high: float) -> bool:
+    """Whether a block may hold a coordinate above `low` and up to `high`; nulls lie below everything."""
+    known = block.statistics_of(domain.name)
+    if known is None or domain.kind == "text" or (known.nulls != 0 and low == MISSING):
+        return True
+    least, most = domain.between(known.low, known.high)
+    return most > low and least <= high

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nearly.synopsis.structure.rows import Floats, Integers, Mask, Rows
+from nearly.synopsis.structure.rows import Floats, Integers, Mask, Rows, concatenate
 from nearly.synopsis.structure.statistics import TURNOVER, Hull, Scales, leaf_statistics, turnover
-from nearly.synopsis.structure.stored_rows import Outliers, Sample
+from nearly.synopsis.structure.stored_rows import Outliers, Sample, arranged
+from nearly.synopsis.structure.tree import Graft, among
 
 KEPT = 10
 """Values kept per leaf and side."""
@@ -144,6 +145,16 @@ class Leaves:
         self.largest.delete(leaf, values)
         self.smallest.delete(leaf, -values)
 
+    def grafted(self, fresh: Leaves, graft: Graft) -> Leaves:
+        """These leaves with some of the fresh ones."""
+        join = graft.arrays
+        largest, smallest = (
+            Largest(join(old.kept, new.kept), join(old.floor, new.floor))
+            for old, new in ((self.largest, fresh.largest), (self.smallest, fresh.smallest))
+        )
+        hull = Hull(join(self.hull.low, fresh.hull.low), join(self.hull.high, fresh.hull.high))
+        return Leaves(join(self.statistics, fresh.statistics), join(self.turnover, fresh.turnover), hull, largest, smallest)
+
     def merge(self, other: Leaves) -> None:
         self.statistics += other.statistics
         self.turnover += other.turnover
@@ -183,6 +194,32 @@ class TreeState:
         self.sample = self.sample.without(rows.take(~far))
 
 
+def grafted(old: TreeState, fresh: TreeState, graft: Graft) -> TreeState:
+    """A state with some leaves of a fresh one, whose tree and columns are else the same.
+
+    Law: every leaf keeps what it knows, and what it knows depends on its own rows alone; so this is the state of all rows.
+    """
+    join = graft.arrays
+    mine, theirs = old.scales, fresh.scales
+    parts = [join(getattr(mine, name), getattr(theirs, name)) for name in ("origin", "span", "middle")]
+    threshold = join(old.sample.threshold, fresh.sample.threshold)
+    if old.sample.pooled:
+        threshold = np.full(len(threshold), threshold.min())
+    drawn = arranged(*_both(old.sample, fresh.sample, graft), threshold, old.sample.target, old.sample.pooled)
+    far = Outliers(*_both(old.outliers, fresh.outliers, graft), join(old.outliers.bound, fresh.outliers.bound), old.outliers.most)
+    return TreeState(
+        Scales(theirs.tree, mine.centre, *parts), old.leaves.grafted(fresh.leaves, graft),
+        drawn.kept(drawn.rows.ticket < threshold[drawn.leaf]), far,
+    )  # fmt: skip
+
+
+def _both(old: Sample | Outliers, fresh: Sample | Outliers, graft: Graft) -> tuple[Rows, Integers]:
+    """Stored rows of the leaves that stayed and of those that came, with their leaves."""
+    stayed, came = ~among(old.leaf, graft.gone), among(fresh.leaf, graft.came)
+    rows = concatenate([old.rows.take(stayed), fresh.rows.take(came)])
+    return rows, np.concatenate([graft.moved(old.leaf[stayed]), fresh.leaf[came]])
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """Rows that come, or go. An update is a delete followed by an insert."""
@@ -203,6 +240,13 @@ def apply(state: TreeState, changes: Changes) -> None:
             state.insert(change.rows)
         else:
             state.delete(change.rows)
+
+
+def concerning(changes: Changes, scales: Scales, leaves: slice | None) -> Changes:
+    """The part of changes that concerns some leaves of a tree."""
+    if leaves is None:
+        return changes
+    return [Change(each.insert, each.rows.take(among(scales.tree.leaf_of(each.rows.coordinates), leaves))) for each in changes]
 
 
 def size(changes: Changes) -> int:

@@ -176,6 +176,28 @@ def from_cuts(cuts: Floats, dimension: int, dimensions: int) -> Tree:
     return Tree(np.array(kinds, np.int64), np.array(values), np.array(rights, np.int64), dimensions)
 
 
+def among(leaf: Integers, leaves: slice) -> Mask:
+    """Which of some leaf numbers lie in a range of them."""
+    found: Mask = (leaf >= leaves.start) & (leaf < leaves.stop)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Graft:
+    """Leaves `gone` of a tree, in whose place another has the leaves `came`; the others are the same in both."""
+
+    gone: slice
+    came: slice
+
+    def arrays(self, old: Floats, new: Floats) -> Floats:
+        """What the leaves have, from what they have in the old tree and in the new."""
+        return np.concatenate([old[: self.gone.start], new[self.came], old[self.gone.stop :]])
+
+    def moved(self, leaf: Integers) -> Integers:
+        """The new numbers of leaves that stayed."""
+        return np.where(leaf >= self.gone.stop, leaf + (self.came.stop - self.gone.stop), leaf)
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One condition of a query: the coordinate in this dimension lies in [low, high]."""

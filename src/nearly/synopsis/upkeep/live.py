@@ -3,7 +3,8 @@
 A new tree is built beside the old one from the archive as it was at some change; changes that come meanwhile go to the old tree and
 are kept aside. When the new tree is ready it takes the kept changes, all but the last few without holding anybody up, and replaces
 the old one in one short blocking step (JanusAQP, section 3.4.3, with the last two steps exchanged: the old tree goes on answering
-until the new one has caught up). When that is called for, and for which part of the tree, is section 3.5.4.
+until the new one has caught up). When that is called for, and for which part of the tree, is section 3.5.4. A part is read alone,
+and takes the place of its leaves in the old tree, whose other leaves have been kept up all the while.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ import numpy as np
 from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft_for, finished, plan_tree
 from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Floats, Hashes
-from nearly.synopsis.structure.state import Changes, TreeState, apply, size
+from nearly.synopsis.structure.state import Changes, TreeState, apply, concerning, grafted, size
 from nearly.synopsis.structure.statistics import ROWS, scales_for
-from nearly.synopsis.structure.tree import Tree
+from nearly.synopsis.structure.tree import Graft, Tree, among
 
 logger = logging.getLogger(__name__)
 
@@ -52,10 +53,10 @@ class Archive(Protocol):
 
 
 def rebuild(archive: Archive, draft: Draft, upto: int) -> TreeState:
-    """The state of a new tree after the change of number `upto`."""
+    """The state of a new tree, or of the part of it that is drafted, after the change of number `upto`."""
     state = finished(draft, archive.base(draft))
     for changes in archive.changes(upto):
-        apply(state, changes)
+        apply(state, concerning(changes, draft.scales, draft.only))
     return state
 
 
@@ -72,10 +73,14 @@ def drift(reading: TreeReading, built: Floats) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Another tree: what it replaces (a node of the old tree, 0 for all of it) and the worst variances before and after."""
+    """Another tree: what it replaces (a node of the old tree, 0 for all of it) and the worst variances before and after.
+
+    Without a graft all leaves are others, or what they count.
+    """
 
     tree: Tree
     node: int
+    graft: Graft | None
     before: float
     after: float
 
@@ -87,12 +92,14 @@ def propose(reading: TreeReading, shape: Shape, node: int = 0) -> Proposal:
     """Plan the part below a node again, with as many leaves as it has."""
     tree, sample = reading.scales.tree, reading.sample
     below = tree.leaves_below(node)
-    inside = (sample.leaf >= below.start) & (sample.leaf < below.stop)
+    inside = among(sample.leaf, below)
     smaller = Shape(shape.columns, below.stop - below.start, shape.target, shape.method, shape.focus, shape.pooled)
     planned = plan_tree(smaller, sample.rows.take(inside), reading.weights[inside])
     replanned = tree.replaced(node, planned)
+    keeps = node > 0 and replanned.split_dimensions == tree.split_dimensions
+    graft = Graft(below, replanned.leaves_below(node)) if keeps else None
     before, after = (float(each.max(initial=0.0)) for each in (reading.leaf_variances, reading.variances_under(replanned)))
-    return Proposal(replanned, node, before, after)
+    return Proposal(replanned, node, graft, before, after)
 
 
 def ancestor(tree: Tree, leaf: int, levels: int) -> int:
@@ -202,7 +209,7 @@ class LiveTree:
                 if not (force or proposal.worthwhile() or self._state.sample.exhausted):
                     return None
                 fresh = self._built(reading, proposal, upto)
-                pause = self._exchange(fresh)
+                pause = self._exchange(fresh, proposal.graft)
             finally:
                 self._kept = None
             done = Repartitioned(proposal.node, proposal.before, proposal.after, time.perf_counter() - started, pause)
@@ -220,24 +227,28 @@ class LiveTree:
         sample = reading.sample
         scales = scales_for(proposal.tree, sample.rows, reading.scales.centre)
         plan = draft_for(self.shape, sample.rows, int(reading.rows), scales, reading.weights)
+        if proposal.graft is not None:
+            pooled = np.full(proposal.tree.leaves, sample.threshold.min())
+            plan = replace(plan, only=proposal.graft.came, ceiling=pooled if sample.pooled else plan.ceiling)
         return rebuild(self._archive, plan, upto)
 
-    def _exchange(self, fresh: TreeState) -> float:
-        """Bring the new state up to the present and put it in place; returns how long everybody had to wait."""
+    def _exchange(self, fresh: TreeState, graft: Graft | None) -> float:
+        """Bring the new state, or part of it, up to the present and put it in place; returns how long everybody had to wait."""
+        only = None if graft is None else graft.came
         while True:
             with self._lock:
                 kept = self._kept or []
                 if sum(map(size, kept)) <= FEW_ROWS:
                     started = time.perf_counter()
                     for changes in kept:
-                        apply(fresh, changes)
-                    self._state = fresh
-                    self._reading = TreeReading(fresh)
+                        apply(fresh, concerning(changes, fresh.scales, only))
+                    self._state = fresh if graft is None else grafted(self._state, fresh, graft)
+                    self._reading = TreeReading(self._state)
                     pause = time.perf_counter() - started
                     break
                 self._kept = []
             for changes in kept:
-                apply(fresh, changes)
+                apply(fresh, concerning(changes, fresh.scales, only))
         variances = self.reading().leaf_variances
         with self._lock:
             self._state = replace(self._state, built_variance=variances)
