@@ -21,7 +21,7 @@ from nearly.synopsis.catalogue import reopened
 from nearly.synopsis.columns.domain import Domain
 from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Rows
-from nearly.synopsis.structure.schema import Schema
+from nearly.synopsis.structure.schema import MeasuredColumn, Schema
 from nearly.synopsis.synopsis import Synopsis
 from nearly.synopsis.upkeep.store import Store
 from tests.fixtures.long import first_quick
@@ -76,7 +76,7 @@ print(acknowledged)
 
 def definition(rows: int) -> Definition:
     domains = [Domain("c", types.DOUBLE), Domain("t", types.STRING, ["text 0"])]
-    return Definition("s", "t", "v", rows, Schema(domains, "a", types.DOUBLE, ("id",), 0), (Shape((0,), 8, 50),))
+    return Definition("s", "t", "v", rows, Schema(domains, (MeasuredColumn("a", types.DOUBLE),), ("id",), 0), (Shape((0,), 8, 50),))
 
 
 def base_rows() -> Rows:
@@ -183,7 +183,7 @@ def test_texts_of_a_batch_that_was_not_written_are_forgotten(tmp_path: Path, mon
     """Law: numbers of texts in memory are those that the log gives them."""
     synopsis = stored(tmp_path / "s")
     with monkeypatch.context() as patch:
-        patch.setattr("nearly.synopsis.upkeep.store.write_durably", _full_disk)
+        patch.setattr("nearly.synopsis.upkeep.log.write_durably", _full_disk)
         with pytest.raises(nearly.EngineError):
             synopsis.insert([ROW | {"t": "lost"}])
     with pytest.raises(nearly.SchemaError):

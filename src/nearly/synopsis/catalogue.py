@@ -78,8 +78,9 @@ class Synopses:
         return tuple(sorted(each.name for each in self.directory.iterdir() if (each / DESCRIPTION).exists()))
 
     def create(
-        self, name: str, table: str, measure: str, on: Any, key: Sequence[str] | None, options: Options, progress: Progress | None
-    ) -> Synopsis:
+        self, name: str, table: str, measure: str | Sequence[str], on: Any, key: Sequence[str] | None, options: Options,
+        progress: Progress | None,
+    ) -> Synopsis:  # fmt: skip
         """Build a synopsis in two passes over the table and keep it; one of the same name is an error."""
         check_name(name)
         with self._lock:

@@ -21,7 +21,7 @@ from nearly.synopsis.build.definition import Definition
 from nearly.synopsis.query.answers import Groups, groups_in, single, tabular
 from nearly.synopsis.query.estimates import Estimate, answer
 from nearly.synopsis.query.reading import picture
-from nearly.synopsis.query.totals import canonical
+from nearly.synopsis.query.totals import function_and_measure
 from nearly.synopsis.structure.schema import box_of
 from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.structure.tree import Box
@@ -71,38 +71,41 @@ class Synopsis:
         """An aggregate (sum, count, rows, avg, min, max, var, stddev and their variants) of the measure over the rows that satisfy
         the conditions: `column=value`, or `column=(low, high)` with both ends included and None for an open end.
 
-        `by` groups by a column of text or booleans, or by several.
+        With several measures the one that is meant is named, as in "sum(fare)". `by` groups by a column of text or booleans, or by
+        several.
         """
-        name, box = canonical(aggregate), box_of(self.schema, conditions)
+        (name, column), box = function_and_measure(aggregate), box_of(self.schema, conditions)
+        measure = 0 if name == "rows" else self.schema.measure(column)
         check_confidence(confidence)
         if by is None:
-            return single(aggregate, self.estimate(name, box, confidence), confidence, f"synopsis {self.name}")
+            return single(aggregate, self.estimate(name, box, confidence, measure), confidence, f"synopsis {self.name}")
         places = [self.schema.place(each) for each in ([by] if isinstance(by, str) else by)]
         groups = self.groups(places, box)
-        found = [self.estimate(name, each, confidence) for each in groups.boxes]
+        found = [self.estimate(name, each, confidence, measure) for each in groups.boxes]
         domains = [self.schema.domains[place] for place in places]
         keys = [
             (domain.name, pa.array([key[at] for key in groups.keys], to_arrow(domain.type))) for at, domain in enumerate(domains)
         ]
         return tabular([*keys, (aggregate, found)], groups.presence, confidence, f"synopsis {self.name}")
 
-    def estimate(self, aggregate: str, box: Box, confidence: float = 0.95) -> Estimate:
-        """The estimate for a canonical aggregate over a box, from the tree that suits it best."""
-        found = answer(self._tree_for(box).reading(), aggregate, box, confidence)
+    def estimate(self, aggregate: str, box: Box, confidence: float = 0.95, measure: int = 0) -> Estimate:
+        """The estimate for a canonical aggregate of a measure over a box, from the tree that suits it best."""
+        found = answer(self._tree_for(box, measure).reading(), aggregate, box, confidence)
         if aggregate in ("rows", "count"):
             return found
-        return found.divided(self.schema.unit ** (2 if aggregate.startswith("var") else 1))
+        return found.divided(self.schema.measures[measure].unit ** (2 if aggregate.startswith("var") else 1))
 
     def groups(self, dimensions: Sequence[int], box: Box) -> Groups:
         """The groups by some columns of the rows in a box."""
         return groups_in(self.schema.domains, dimensions, box, lambda narrow: self.estimate("rows", narrow))
 
-    def _tree_for(self, box: Box) -> LiveTree:
-        """The tree that splits on most of the box's columns, and among these on the fewest others."""
+    def _tree_for(self, box: Box, measure: int) -> LiveTree:
+        """The tree of a measure that splits on most of the box's columns, and among these on the fewest others."""
         if len(self.trees) == 1:
             return self.trees[0]
         wanted = {each.dimension for each in box}
-        return max(self.trees, key=lambda tree: (len(wanted & set(tree.shape.columns)), -len(set(tree.shape.columns) - wanted)))
+        mine = (tree for tree in self.trees if tree.shape.measure == measure)
+        return max(mine, key=lambda tree: (len(wanted & set(tree.shape.columns)), -len(set(tree.shape.columns) - wanted)))
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
@@ -202,9 +205,11 @@ class Synopsis:
         """Size and state in numbers."""
         readings = [tree.reading() for tree in self.trees]
         return {
-            "name": self.name, "table": self.definition.table, "measure": self.schema.measure, "columns": list(self.schema.names),
+            "name": self.name, "table": self.definition.table, "measure": ", ".join(self.schema.measured),
+            "columns": list(self.schema.names),
             "trees": [
                 {
+                    "measure": self.schema.measured[tree.shape.measure],
                     "on": [self.schema.names[each] for each in tree.shape.columns], "leaves": reading.scales.tree.leaves,
                     "sampled": len(reading.sample), "outliers": len(reading.outliers), "bytes": reading.nbytes,
                     "repartitioned": len(tree.history),
@@ -221,7 +226,7 @@ class Synopsis:
 
     def __repr__(self) -> str:
         rows = self.trees[0].reading().rows
-        return f"Synopsis({self.name!r}, {self.schema.measure} by {', '.join(self.schema.names)}, {rows:,.0f} rows)"
+        return f"Synopsis({self.name!r}, {', '.join(self.schema.measured)} by {', '.join(self.schema.names)}, {rows:,.0f} rows)"
 
 
 def _check_share(name: str, value: float) -> None:

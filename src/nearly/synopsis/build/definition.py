@@ -13,7 +13,7 @@ from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan import types
 from nearly.synopsis.build.drafting import Shape
 from nearly.synopsis.columns.domain import Domain
-from nearly.synopsis.structure.schema import Schema
+from nearly.synopsis.structure.schema import MeasuredColumn, Schema
 
 FORMAT = 2
 SAMPLED_ROWS_PER_MILLISECOND = 40_000
@@ -85,7 +85,7 @@ class Options:
         if not isinstance(self.leaves, int) or isinstance(self.leaves, bool):
             raise SchemaError(f"leaves={self.leaves!r} must be a whole number")
 
-    def shape(self, columns: tuple[int, ...], all_columns: int, rows: int) -> Shape:
+    def shape(self, columns: tuple[int, ...], all_columns: int, rows: int, measure: int = 0) -> Shape:
         """The shape of one tree."""
         leaves = self.budget.leaves(self.leaves)
         share = self.sample
@@ -93,7 +93,7 @@ class Options:
             share = self.per_query * leaves / partial_leaves(leaves, len(columns))
         wanted = min(rows, math.ceil(share * rows))
         target = self.budget.samples(max(2, wanted), leaves, all_columns, len(columns))
-        return Shape(columns, leaves, target, self.method, self.focus, self.pooled)
+        return Shape(columns, leaves, target, self.method, self.focus, self.pooled, measure)
 
 
 def options_from(given: dict[str, Any]) -> Options:
@@ -124,7 +124,8 @@ class Definition:
             "format": FORMAT, "name": self.name, "table": self.table, "version": self.version, "rows": self.rows,
             "identity": self.identity,
             "columns": [{"name": each.name, "type": str(each.type), "texts": each.texts} for each in schema.domains],
-            "measure": {"name": schema.measure, "type": str(schema.measure_type)}, "key": list(schema.key), "seed": schema.seed,
+            "measures": [{"name": each.name, "type": str(each.type)} for each in schema.measures], "key": list(schema.key),
+            "seed": schema.seed,
             "shapes": [asdict(shape) for shape in self.shapes],
         }  # fmt: skip
 
@@ -137,8 +138,9 @@ class Definition:
                     f"the synopsis was written in format {found['format']}, this version reads {FORMAT}; build it again"
                 )
             domains = [Domain(each["name"], types.from_name(each["type"]), list(each["texts"])) for each in found["columns"]]
-            measure = found["measure"]
-            schema = Schema(domains, measure["name"], types.from_name(measure["type"]), tuple(found["key"]), found["seed"])
+            measures = found["measures"] if "measures" in found else [found["measure"]]
+            measured = tuple(MeasuredColumn(each["name"], types.from_name(each["type"])) for each in measures)
+            schema = Schema(domains, measured, tuple(found["key"]), found["seed"])
             shapes = tuple(Shape(**{**shape, "columns": tuple(shape["columns"])}) for shape in found["shapes"])
             return cls(found["name"], found["table"], found["version"], found["rows"], schema, shapes, found["identity"])
         except (KeyError, TypeError, ValueError) as trouble:

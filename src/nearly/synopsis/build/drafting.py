@@ -33,7 +33,8 @@ MOST_OUTLIERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a tree is to be made: which columns split it, how many leaves, how many sampled rows in all, by which partitioning."""
+    """How a tree is to be made: which columns split it, how many leaves, how many sampled rows in all, by which partitioning, and
+    for which of the measures."""
 
     columns: tuple[int, ...]
     leaves: int
@@ -41,6 +42,7 @@ class Shape:
     method: str = "sampled"
     focus: str = "all"
     pooled: bool = False
+    measure: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.leaves <= MOST_LEAVES:

@@ -16,12 +16,13 @@ from nearly.engine.engine import Engine
 from nearly.engine.row_scan import scan_rows
 from nearly.engine.storage.blocks import Block
 from nearly.engine.storage.layouts import Table, resolve
+from nearly.errors import SchemaError
 from nearly.synopsis.build.definition import Definition, Options, column_sets
 from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, finished
 from nearly.synopsis.build.packing import from_bytes, pack_part, to_bytes, unpack_part
 from nearly.synopsis.columns.domain import MOST_TEXTS, Domain, domains_for
 from nearly.synopsis.structure.rows import MISSING, Hashes, Rows, empty, tickets_of
-from nearly.synopsis.structure.schema import Schema, row_numbers
+from nearly.synopsis.structure.schema import MeasuredColumn, Schema, row_numbers
 from nearly.synopsis.structure.state import TreeState
 
 Progress = Callable[[float], None]
@@ -89,12 +90,19 @@ class Census:
         if not self._parts:
             self._parts = [LeafCounts.nothing(each) for each in self.drafts]
         rows = self.schema.rows(batch, row_numbers(file, first_row, batch.num_rows))
+        if not self._one_measure:
+            rows = self.schema.identified(rows)
         for each, part in zip(self.drafts, self._parts, strict=True):
-            part.add(each, rows)
+            part.add(each, rows.of(each.shape.measure))
+
+    @property
+    def _one_measure(self) -> bool:
+        """Then rows can be identified when few are left; with several measures a tree's own rows do not have all values."""
+        return len(self.schema.measures) == 1
 
     def finish(self) -> bytes:
         parts = self._parts or [LeafCounts.nothing(each) for each in self.drafts]
-        for part in parts:
+        for part in parts if self._one_measure else ():
             part.offered = [self.schema.identified(rows) for rows in part.offered]
             part.outliers = replace(part.outliers, rows=self.schema.identified(part.outliers.rows))
         packed = [pack_part(part, len(self.schema.domains)) for part in parts]
@@ -116,17 +124,21 @@ class Contents:
 
 
 def build(
-    engine: Engine, name: str, table: Table, measure: str, on: Any, key: Sequence[str] | None, options: Options,
+    engine: Engine, name: str, table: Table, measure: str | Sequence[str], on: Any, key: Sequence[str] | None, options: Options,
     progress: Progress | None = None,
 ) -> tuple[Definition, list[TreeState]]:  # fmt: skip
     """Two passes: a survey that plans the trees, a census that counts every row."""
     sets = [resolve(table.columns, each, "on") for each in column_sets(on)]
     names = list(dict.fromkeys(each for columns in sets for each in columns))
     identity = table.key if key is None else resolve(table.columns, key, "key")
-    measured = table.column(measure)
+    measured = [table.column(each) for each in ([measure] if isinstance(measure, str) else measure)]
+    if not measured:
+        raise SchemaError("measure=[] names no column; a synopsis needs at least one to aggregate")
     columns = [(each, table.column(each).type) for each in names]
-    schema = Schema(domains_for(columns), measured.name, measured.type, identity, options.seed)
-    shapes = tuple(options.shape(tuple(names.index(each) for each in columns), len(names), table.rows) for columns in sets)
+    measures = tuple(dict.fromkeys(MeasuredColumn(each.name, each.type) for each in measured))
+    schema = Schema(domains_for(columns), measures, identity, options.seed)
+    places = [tuple(names.index(each) for each in columns) for columns in sets]
+    shapes = tuple(options.shape(columns, len(names), table.rows, number) for number in range(len(measures)) for columns in places)
     report = progress or (lambda _: None)
     drafts = [draft(shape, sample, table.rows) for shape, sample in _planned(engine, table, schema, shapes)]
     report(0.5)
@@ -144,7 +156,7 @@ def _planned(engine: Engine, table: Table, schema: Schema, shapes: Sequence[Shap
     survey = Survey(schema, min(1.0, 1.1 * wanted / table.rows))
     sampled = surveyed(schema, scan_rows(engine, table, schema.columns, survey))
     rows = empty(len(schema.domains)) if sampled is None else schema.rows(sampled)
-    return [(shape, rows) for shape in shapes]
+    return [(shape, rows.of(shape.measure)) for shape in shapes]
 
 
 def census(

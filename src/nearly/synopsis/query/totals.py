@@ -28,6 +28,7 @@ of rounding of their turnover: a value of 1e17 that came and went leaves its mar
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -121,6 +122,19 @@ _SYNONYMS = {
     "std": "stddev_samp", "stddev": "stddev_samp",
 }  # fmt: skip
 NAMES = (*ESTIMATED, *EXTREME)
+_NAMED = re.compile(r"\s*(?P<function>\w+)\s*\(\s*(?P<measure>.+?)\s*\)\s*")
+
+
+def function_and_measure(aggregate: str) -> tuple[str, str | None]:
+    """The one name of an aggregate function, and the measure if it is named.
+
+    >>> function_and_measure("mean(fare)"), function_and_measure("count(*)")
+    (('avg', 'fare'), ('rows', None))
+    """
+    named = _NAMED.fullmatch(str(aggregate))
+    if named is None or named["measure"] == "*":
+        return canonical(aggregate), None
+    return canonical(named["function"]), named["measure"]
 
 
 def canonical(name: str) -> str:

@@ -242,6 +242,11 @@ def apply(state: TreeState, changes: Changes) -> None:
             state.delete(change.rows)
 
 
+def of_measure(changes: Changes, measure: int) -> Changes:
+    """Changes as the trees of one measure see them."""
+    return [Change(each.insert, each.rows.of(measure)) for each in changes]
+
+
 def concerning(changes: Changes, scales: Scales, leaves: slice | None) -> Changes:
     """The part of changes that concerns some leaves of a tree."""
     if leaves is None:

@@ -84,7 +84,8 @@ class Intake:
                 steps = make()
                 changes = tuple(step for step in steps if isinstance(step, Change))
                 texts = {domain.name: domain.texts[known[domain.name] :] for domain in self.schema.domains}
-                logged = LoggedBatch(changes, *(batch or (None, None)), texts)
+                stream, number = batch or (None, None)
+                logged = LoggedBatch(changes, stream, number, texts)
                 replies = self._commit(logged, steps)
             except BaseException:
                 if not self._failed:

@@ -21,7 +21,7 @@ import numpy as np
 from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft_for, finished, plan_tree
 from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Floats, Hashes
-from nearly.synopsis.structure.state import Changes, TreeState, apply, concerning, grafted, size
+from nearly.synopsis.structure.state import Changes, TreeState, apply, concerning, grafted, of_measure, size
 from nearly.synopsis.structure.statistics import ROWS, scales_for
 from nearly.synopsis.structure.tree import Graft, Tree, among
 
@@ -56,7 +56,7 @@ def rebuild(archive: Archive, draft: Draft, upto: int) -> TreeState:
     """The state of a new tree, or of the part of it that is drafted, after the change of number `upto`."""
     state = finished(draft, archive.base(draft))
     for changes in archive.changes(upto):
-        apply(state, concerning(changes, draft.scales, draft.only))
+        apply(state, concerning(of_measure(changes, draft.shape.measure), draft.scales, draft.only))
     return state
 
 
@@ -93,7 +93,7 @@ def propose(reading: TreeReading, shape: Shape, node: int = 0) -> Proposal:
     tree, sample = reading.scales.tree, reading.sample
     below = tree.leaves_below(node)
     inside = among(sample.leaf, below)
-    smaller = Shape(shape.columns, below.stop - below.start, shape.target, shape.method, shape.focus, shape.pooled)
+    smaller = replace(shape, leaves=below.stop - below.start)
     planned = plan_tree(smaller, sample.rows.take(inside), reading.weights[inside])
     replanned = tree.replaced(node, planned)
     keeps = node > 0 and replanned.split_dimensions == tree.split_dimensions
@@ -177,6 +177,7 @@ class LiveTree:
 
     def apply(self, changes: Changes, number: int) -> None:
         """Take the changes of this number, all of them before any later query."""
+        changes = of_measure(changes, self.shape.measure)
         with self._lock:
             apply(self._state, changes)
             if self._kept is not None:

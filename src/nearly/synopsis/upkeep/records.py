@@ -97,11 +97,11 @@ def _without(found: SortedRows, table: pa.Table, bad: Mask, reason: str) -> pa.T
 def _not_finite(table: pa.Table, schema: Schema) -> Mask:
     """Which rows have a measure that is NaN or infinite, or a coordinate that is infinite."""
     bad = np.zeros(table.num_rows, bool)
-    for name in (*schema.names, schema.measure):
+    for name in (*schema.names, *schema.measured):
         column = table.column(name)
         if pa.types.is_floating(column.type):
             numbers = np.asarray(pc.fill_null(column, 0.0))
-            bad |= ~np.isfinite(numbers) if name == schema.measure else np.isinf(numbers)
+            bad |= ~np.isfinite(numbers) if name in schema.measured else np.isinf(numbers)
     return bad
 
 
@@ -110,8 +110,7 @@ def parsed(schema: Schema, values: Sequence[bytes | None]) -> tuple[pa.Table, Po
 
     Key columns that are nothing else take the type that JSON gives them.
     """
-    kinds = {domain.name: to_arrow(domain.type) for domain in schema.domains} | {schema.measure: to_arrow(schema.measure_type)}
-    wanted = pa.schema(list(kinds.items()))
+    wanted = pa.schema([(name, to_arrow(type_)) for name, type_ in schema.types.items()])
     try:
         options = pa_json.ParseOptions(explicit_schema=wanted, newlines_in_values=False, unexpected_field_behavior="infer")
         lines = b"\n".join(value if value is not None else b"?" for value in values)
