@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Rows, concatenate
 from nearly.synopsis.structure.state import KEPT, Change, Largest, TreeState
 from nearly.synopsis.structure.statistics import leaf_statistics
+from nearly.synopsis.upkeep.live import drift
 from tests.fixtures.driver_only import driver_only
 from tests.fixtures.long import first_quick
 from tests.synopsis.oracle import ask, built, live_tree, rows_of, truth
@@ -181,6 +183,32 @@ def test_sorted_arrivals_are_planned_for_again(levels: int | str | None) -> None
         assert tree.questionable() is None
     leaf = tree.state.scales.tree.leaf_of(rows.coordinates)
     np.testing.assert_allclose(tree.reading().leaf_statistics, leaf_statistics(tree.state.scales, rows, leaf), rtol=1e-9, atol=1e-6)
+
+
+def test_leaves_that_fall_empty_are_planned_for_again() -> None:
+    """No leaf gets worse when rows go, but those that stay could have the leaves of the others (JanusAQP's two-sided trigger)."""
+    rng = np.random.default_rng(8)
+    rows = rows_of(rng.random(30_000), rng.exponential(size=30_000))
+    tree, archive = live_tree(rows, Shape((0,), 32, 3_200))
+    gone = np.flatnonzero(rows.coordinates[0] < 0.28)
+    changes = (Change(False, rows.take(gone)),)
+    archive.log.append(changes)
+    tree.apply(changes, 1)
+    assert re.search("of 0 leaves grew, and of [1-9]", drift(tree.reading(), tree.state.built_variance) or "")
+    before = tree.reading().leaf_variances.max()
+    tree.repartition()
+    assert tree.reading().leaf_variances.max() < before
+
+
+def test_a_drift_that_no_other_tree_mends_is_judged_once() -> None:
+    """Four values of the column have a leaf each: there is no better tree, whatever comes."""
+    rng = np.random.default_rng(9)
+    tree, archive = live_tree(rows_of(rng.integers(0, 4, 20_000), rng.exponential(size=20_000)), Shape((0,), 4, 2_000))
+    for number, (column, drifts) in enumerate([(np.ones(20_000), True), (rng.integers(0, 4, 3_000), False)], 1):
+        archive.log.append((Change(True, rows_of(column, rng.exponential(size=len(column)), 100_000 * number)),))
+        tree.apply(archive.log[-1], number)
+        assert bool(tree.questionable()) == drifts
+        assert tree.repartition(force=False) is None
 
 
 @settings(max_examples=40, deadline=None)

@@ -67,8 +67,8 @@ def drift(reading: TreeReading, built: Floats) -> str | None:
         return f"{int(starved.sum())} leaves have fewer than {FEWEST_SAMPLES} samples"
     now = reading.leaf_variances
     reference = np.maximum(built, now.max(initial=0.0) * 1e-9)
-    grown = int((now > BETA * np.maximum(reference, np.median(built))).sum())
-    return f"the variance of {grown} leaves grew by more than {BETA:g}" if grown else None
+    grown, fallen = (now > BETA * np.maximum(reference, np.median(built))).sum(), (BETA * now < built).sum()
+    return f"the variance of {grown} leaves grew, and of {fallen} fell, by more than {BETA:g}" if grown or fallen else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +208,7 @@ class LiveTree:
             try:
                 proposal = self._proposal(reading, levels)
                 if not (force or proposal.worthwhile() or self._state.sample.exhausted):
+                    self._judge_by(reading.leaf_variances)
                     return None
                 fresh = self._built(reading, proposal, upto)
                 pause = self._exchange(fresh, proposal.graft)
@@ -250,7 +251,11 @@ class LiveTree:
                 self._kept = []
             for changes in kept:
                 apply(fresh, concerning(changes, fresh.scales, only))
-        variances = self.reading().leaf_variances
+        self._judge_by(self.reading().leaf_variances)
+        return pause
+
+    def _judge_by(self, variances: Floats) -> None:
+        """Compare later variances with these, with which no other tree is better by the factor beta: else the same drift would call
+        for planning again and again."""
         with self._lock:
             self._state = replace(self._state, built_variance=variances)
-        return pause
