@@ -34,6 +34,10 @@ class EngineError(NearlyError):
     """Spark, the native kernel or the stored data failed."""
 
 
+class Conflict(EngineError):
+    """Someone else changed a table meanwhile; nothing was changed, and trying again may succeed."""
+
+
 CLOSED = "the session is closed; open another with nearly.connect()"
 """What everything says that is used after its session."""
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import pyarrow as pa
+
+from nearly.engine.changes.changes import Changes
 from nearly.engine.engine import DEFAULT_MEMORY_MB, Engine
 from nearly.engine.spark.cluster import Sites, open_cluster
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.manifest import FULL, QUICK
+from nearly.engine.storage.versions import Commit
 from nearly.engine.stream.query_logs import QueryLogs
 from nearly.engine.writing.append_refresh import append, refresh
 from nearly.engine.writing.preparation import prepare
@@ -107,6 +111,7 @@ class Session:
         self._engine = engine
         self._synopses = Synopses(engine)
         self._contingency = Contingency(engine)
+        self._changes = Changes(engine)
 
     def __enter__(self) -> Self:
         return self
@@ -124,6 +129,7 @@ class Session:
             with ExitStack() as parts:
                 parts.callback(self._engine.close)
                 parts.callback(self._synopses.close)
+                parts.callback(self._changes.close)
                 parts.callback(life.end)
 
     @property
@@ -178,6 +184,64 @@ class Session:
         with ProgressBar(f"refreshing {name}") as bar:
             engine = self._open
             return refresh(engine.catalog, lambda: engine.cluster.spark, name, bar)
+
+    def insert(self, name: str, rows: Any, *, batch: tuple[str, int] | None = None) -> Table:
+        """Add rows: Arrow, pandas or polars tables, a Spark DataFrame, or a list of mappings, with the table's columns.
+
+        Where the table has a key, a row whose key is there is an error. `batch=(stream, number)` is taken once: a number of that
+        stream that is not higher than the last one taken changes nothing, also after a crash.
+        """
+        return self._changes.insert(name, rows, batch)
+
+    def delete(
+        self, name: str, rows: Any = None, *, where: str | None = None, missing: str = "error", batch: tuple[str, int] | None = None
+    ) -> Table:
+        """Delete rows, given by key (or, without a key, by all columns: one row for each given), or by a condition in SQL.
+
+        Rows that are not there are an error, unless `missing="ignore"`.
+        """
+        return self._changes.delete(name, rows, where, missing, batch)
+
+    def update(
+        self,
+        name: str,
+        set: Mapping[str, str],  # noqa: A002  SQL's own word
+        where: str | None = None,
+        *,
+        batch: tuple[str, int] | None = None,
+    ) -> Table:
+        """Set columns to expressions in SQL, in the rows for which a condition is true, or in all."""
+        return self._changes.update(name, set, where, batch)
+
+    def merge(self, name: str, rows: Any, *, batch: tuple[str, int] | None = None) -> Table:
+        """Replace rows by key, and add those whose key is not there."""
+        return self._changes.merge(name, rows, batch)
+
+    def compact(self, name: str) -> Table:
+        """Write a changed table anew, without deleted rows and small files, and its other layouts; its version stays what it is.
+
+        It happens in the background, too, when much was changed. The user's own files are neither touched nor copied.
+        """
+        with ProgressBar(f"compacting {name}") as bar:
+            return self._changes.compact(name, bar)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """A block in which changes of several tables become visible together, or not at all when it ends by an error.
+
+        Queries inside it see the tables as they were before.
+        """
+        return self._changes.transaction()
+
+    def changes(self, name: str, since: int, until: int | None = None) -> pa.Table:
+        """The rows that came and went after version `since`, up to `until` or the present version.
+
+        `_change_type` is insert, delete, update_preimage or update_postimage; `_commit_version` and `_commit_timestamp` tell when.
+        """
+        return self._changes.between(name, since, until)
+
+    def history(self, name: str) -> list[Commit]:
+        """The versions of a table that can be read, the newest first: `select ... from t version as of 7` reads one."""
+        return self._changes.history(name)
 
     def table(self, name: str, *, confidence: float = 0.95, seed: int = 0) -> Frame:
         """A table as an evolving data frame; its `info` is what is known of the table: layouts, rows, version."""

@@ -58,7 +58,7 @@ class Engine:
         samples = Samples(Native(functions.live))
         self.native = NativeKernel(cluster, catalog, NativeReader(), memory_mb, samples=samples, functions=functions)
         self.spark = SparkKernel(cluster, catalog, SparkReader(lambda: cluster.spark), self.functions)
-        self.planner = Planner(catalog, functions, self._native_refusal, lambda: cluster.is_up)
+        self.planner = Planner(catalog, functions, self._native_refusal, lambda: cluster.is_up, lambda: cluster.time_zone)
         self.life = Life()
 
     def close(self) -> None:

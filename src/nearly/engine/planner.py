@@ -5,20 +5,22 @@ Names that only Spark gives to expressions are left open (`unnamed`), and asked 
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
 from nearly.engine.native.python_functions import Functions
-from nearly.engine.storage.catalog import Catalog, Snapshot
+from nearly.engine.storage.catalog import AT, Catalog, Snapshot
 from nearly.engine.storage.layouts import Table
-from nearly.errors import UnknownName, Unsupported, unknown
+from nearly.errors import SchemaError, UnknownName, Unsupported, unknown
 from nearly.plan import functions
 from nearly.plan.binding.query import bind
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import BoundQuery, Plan
-from nearly.plan.parse import Checked, check_query
+from nearly.plan.parse import Checked, check_query, to_text
 from nearly.plan.schema import TableSchema
 from nearly.plan.user_functions import Mapped, marked
 from nearly.rewrite.passes import rewrite
@@ -67,13 +69,14 @@ class Planner:
     functions: Functions
     refusal: Refusal
     spark_is_up: Callable[[], bool]
+    time_zone: Callable[[], str] = lambda: "UTC"
 
     @deep_recursion()
     def prepare(self, text: str, kernel: str | None = None) -> Prepared:
         """Decide how a query is run; `kernel` forces one, and then what it cannot do is an error."""
         if kernel is not None and kernel not in KERNELS:
             raise unknown("kernel", str(kernel), KERNELS)
-        checked = check_query(text)
+        checked = self._at_versions(check_query(text))
         mapped = self.functions.used_by(checked.tree)
         trees = [checked.tree, *(relation.query for relation in mapped)]
         for each in trees:
@@ -81,6 +84,10 @@ class Planner:
         tables = self._tables(trees, {each.name for each in mapped})
         query, chosen, reason = self._decided(checked, Snapshot(self.catalog, tables), mapped, kernel)
         return Prepared(checked.text, tables, query, chosen, reason, self.functions.kept_for(checked.tree))
+
+    def over(self, catalog: Catalog) -> Planner:
+        """The same planner over other tables."""
+        return replace(self, catalog=catalog)
 
     def is_current(self, prepared: Prepared) -> bool:
         """Whether every table of a prepared query still is what it was planned for; one that was dropped is an error."""
@@ -126,7 +133,37 @@ class Planner:
                 name = node.name.lower()
                 if name not in found and (name not in common or name in self.catalog):
                     found[name] = self.catalog.table(node.name)
-        return tuple(found.values())
+        return self.catalog.together(table.name for table in found.values())
+
+    def _at_versions(self, checked: Checked) -> Checked:
+        """The query with tables in a version that it names (`t VERSION AS OF 3`) under a name of their own (`t@3`)."""
+        asked = [node for node in checked.tree.find_all(exp.Table) if node.args.get("version") is not None]
+        for node in asked:
+            version = node.args["version"]
+            name = f"{node.name}{AT}{self._version(node.name, version)}"
+            if not node.alias:
+                node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name, quoted=True)))
+            node.set("this", exp.to_identifier(name, quoted=True))
+            node.set("version", None)
+        return replace(checked, text=to_text(checked.tree)) if asked else checked
+
+    def _version(self, name: str, asked: exp.Expr) -> int:
+        """The number of the version that a query asks for, by number or by time."""
+        value = asked.args.get("expression")
+        if asked.args.get("kind") != "AS OF" or not isinstance(value, exp.Literal):
+            raise Unsupported(f"a version of table {name!r} is given as VERSION AS OF 7 or TIMESTAMP AS OF '2026-01-31 12:00:00'")
+        if asked.name == "VERSION":
+            if not value.name.isdigit():
+                raise SchemaError(f"VERSION AS OF {value.sql()} must be a whole number")
+            return self.catalog.at(name, int(value.name)).version
+        return self.catalog.at_time(name, self._time(value.name)).version
+
+    def _time(self, text: str) -> dt.datetime:
+        try:
+            found = dt.datetime.fromisoformat(text)
+        except ValueError:
+            raise SchemaError(f"TIMESTAMP AS OF {text!r} is no time; write it as '2026-01-31 12:00:00'") from None
+        return found if found.tzinfo is not None else found.replace(tzinfo=ZoneInfo(self.time_zone()))
 
     def _refuse_unknown_functions(self, tree: exp.Expr) -> None:
         """A misspelt function is told at once where Spark, which may know more functions, would have to be started for it."""

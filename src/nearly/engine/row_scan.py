@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from nearly.engine.engine import Engine
 from nearly.engine.native.engine import Settings, native
 from nearly.engine.native.pieces import file_runs, row_range
+from nearly.engine.native.reading import gone_rows
 from nearly.engine.native.shares import block_share
 from nearly.engine.storage.blocks import Block
 from nearly.engine.storage.layouts import Table
@@ -115,7 +116,8 @@ def _runs(engine: Engine, table: Table, columns: Sequence[str], blocks: Sequence
     numbers = {path: place for place, path in enumerate(table.base.manifest.paths)}
     found = []
     for run in file_runs(blocks):
-        query = engine.native.reader.query(table, table.base, columns, [run.path], row_numbers=not run.whole)
+        gone = gone_rows(table.base, [run.path]) if table.base.vectors else None
+        query = engine.native.reader.query(table, table.base, columns, [run.path], not run.whole, gone)
         if not run.whole:
             query = query.where(row_range(run), copy=False)
         found.append(_Run(numbers[run.path], run.first_row, query.sql(dialect="duckdb")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -65,7 +66,7 @@ class NativeKernel:
     durations: Durations = field(default_factory=Durations)
     turns: Turns = field(default_factory=Turns)
     spare: SpareEngines = field(default_factory=SpareEngines)
-    _rendered: dict[tuple[Plan, tuple[str, ...]], Whole] = field(default_factory=dict)
+    _rendered: dict[tuple[Plan, tuple[Hashable, ...]], Whole] = field(default_factory=dict)
 
     @property
     def local(self) -> Native:
@@ -88,7 +89,8 @@ class NativeKernel:
     def whole(self, plan: Plan) -> Whole:
         """A plan as one query, and the small tables it reads. The last plan's is remembered: it is checked, then run."""
         scans = [node for node in plan.walk() if isinstance(node, Scan)]
-        key = (plan, tuple(self.catalog.table(scan.table).content for scan in scans))
+        tables = [self.catalog.table(scan.table) for scan in scans]
+        key = (plan, tuple((table.content, table.base.files) for table in tables))
         known = self._rendered.get(key)
         if known is None:
             known = self._rendering(plan, {})
@@ -138,6 +140,16 @@ class NativeKernel:
     def _run_here(self, stage: Stage) -> pa.Table:
         try:
             return self.local.run_fragment(self._fragment(stage, 1), 0, {})
+        except duckdb.Error as trouble:
+            raise explained(trouble) from trouble
+
+    def run_here(self, plan: Plan, given: dict[str, pa.Table] | None = None) -> pa.Table:
+        """The plan's rows by the driver's own engine, over all rows of its tables and what is given."""
+        sql, statics = self.whole(plan)
+        self.local.configure(self.settings)
+        try:
+            with self.local.loaded(statics):
+                return self.local.run(sql, (), given or {})
         except duckdb.Error as trouble:
             raise explained(trouble) from trouble
 
@@ -193,7 +205,7 @@ class NativeKernel:
 
     def _reading(self, scan: Scan) -> exp.Expr:
         table = self.catalog.table(scan.table)
-        return self.reader.query(table, table.base, [field.source for field in scan.fields], table.base.manifest.paths)
+        return self.reader.whole(table, table.base, [field.source for field in scan.fields])
 
 
 def _with_slot(sql: str, keys: tuple[str, ...], slots: int) -> str:

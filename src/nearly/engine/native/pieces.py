@@ -14,8 +14,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from nearly.engine.native.reading import NativeReader, literal_path
-from nearly.engine.native.splice import spliced_constant
+from nearly.engine.native.reading import ROW_NUMBER, NativeReader, gone_rows, literal_path
+from nearly.engine.native.splice import spliced_constant, spliced_tables
 from nearly.engine.storage.blocks import Block, FilePart
 from nearly.engine.storage.layouts import Layout, Table
 from nearly.errors import EngineError
@@ -23,8 +23,7 @@ from nearly.plan.dialects import native
 from nearly.plan.expressions import Literal
 from nearly.plan.quoting import native_text
 
-ROW_NUMBER = "file_row_number"
-_FILES = "@files@"
+_FILES, _GONE = "@files@", "@gone@"
 _ALL = " UNION ALL "
 
 
@@ -37,6 +36,7 @@ class Pieces:
         self._columns = list(columns) or [table.columns[0].name]
         self._reader = reader
         self._literals: dict[Any, str] = {}
+        self._templates: dict[tuple[bool, bool, bool], str] = {}
 
     def of_blocks(self, blocks: Sequence[Block]) -> str:
         """The rows of some blocks: one scan for the files that are whole, and one for each other file."""
@@ -44,10 +44,10 @@ class Pieces:
         for run in file_runs(blocks):
             by_file.setdefault(run.path, []).append(run)
         files = [path for path, runs in by_file.items() if runs[0].whole]
-        queries = [self._files(self._whole, files)] if files else []
+        queries = [self._files(files)] if files else []
         for path, runs in by_file.items():
             if not runs[0].whole:
-                queries.append(f"{self._files(self._numbered, [path])} WHERE {_rows_of(runs)}")
+                queries.append(f"{self._files([path], numbered=True)} WHERE {_rows_of(runs)}")
         return _ALL.join(queries) or self.nothing()
 
     def of_range(self, low: Any, high: Any, holes: Sequence[tuple[Any, Any]] = ()) -> str:
@@ -61,25 +61,10 @@ class Pieces:
             return self.nothing()
         files = list(dict.fromkeys(part.path for block in blocks for part in block.parts))
         if not holes and all(_holds_only(block, name, low, high) for block in blocks) and _are_whole(blocks):
-            return self._files(self._whole, files)
-        shown, template = self._tested
-        return f"SELECT {shown} FROM ({self._files(template, files)}) AS tested WHERE {self._within(low, high, holes)}"
-
-    @cached_property
-    def _whole(self) -> str:
-        return self._template(self._columns, numbered=False)
-
-    @cached_property
-    def _numbered(self) -> str:
-        return self._template(self._columns, numbered=True)
-
-    @cached_property
-    def _tested(self) -> tuple[str, str]:
-        """For files that hold rows of other ranges: the columns to show, and a template with the clustering column."""
-        name = ranged_column(self._table)
-        columns = self._columns if name in self._columns else [*self._columns, name]
+            return self._files(files)
         shown = ", ".join(exp.column(each, quoted=True).sql(dialect="duckdb") for each in self._columns)
-        return shown, self._template(columns, numbered=False)
+        rows = self._files(files, tested=True)
+        return f"SELECT {shown} FROM ({rows}) AS tested WHERE {self._within(low, high, holes)}"
 
     def _within(self, low: Any, high: Any, holes: Sequence[tuple[Any, Any]]) -> str:
         column = self._clustering_column
@@ -111,7 +96,7 @@ class Pieces:
 
     def nothing(self) -> str:
         """No row, with the same columns."""
-        return f"{self._files(self._whole, self._layout.manifest.paths[:1])} WHERE FALSE"
+        return f"{self._spliced(self._template(), self._layout.manifest.paths[:1])} WHERE FALSE"
 
     def _candidates(self, name: str, low: Any, high: Any) -> Sequence[Block]:
         """The blocks that may hold a value of the range; they lie in the order of the column."""
@@ -123,10 +108,30 @@ class Pieces:
         last = len(blocks) if high is None else bisect_left(lows, high)
         return blocks[first:last]
 
-    def _template(self, columns: list[str], numbered: bool) -> str:
-        return str(self._reader.query(self._table, self._layout, columns, [_FILES], row_numbers=numbered).sql(dialect="duckdb"))
+    def _files(self, paths: Sequence[str], numbered: bool = False, tested: bool = False) -> str:
+        """The rows of some files that were not deleted; with `tested` also the clustering column, to be compared."""
+        if not any(path in self._touched for path in paths):
+            return self._spliced(self._template(numbered, tested), paths)
+        body = self._spliced(self._template(numbered, tested, True), paths)
+        return spliced_tables(body, {_GONE: gone_rows(self._layout, paths)})
 
-    def _files(self, template: str, paths: Sequence[str]) -> str:
+    def _template(self, numbered: bool = False, tested: bool = False, touched: bool = False) -> str:
+        known = (numbered, tested, touched)
+        if known not in self._templates:
+            columns = self._columns
+            if tested and ranged_column(self._table) not in columns:
+                columns = [*columns, ranged_column(self._table)]
+            gone = f'SELECT * FROM "{_GONE}"' if touched else None
+            query = self._reader.query(self._table, self._layout, columns, [_FILES], numbered, gone)
+            self._templates[known] = str(query.sql(dialect="duckdb"))
+        return self._templates[known]
+
+    @cached_property
+    def _touched(self) -> frozenset[str]:
+        """The files some of whose rows may have been deleted."""
+        return frozenset(part.path for block in self._layout.blocks if block.gone for part in block.parts)
+
+    def _spliced(self, template: str, paths: Sequence[str]) -> str:
         quoted = ", ".join(native_text(literal_path(path)) for path in paths)
         return spliced_constant(template, _FILES, quoted)
 

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import duckdb
+import sqlglot
 from sqlglot import exp
 
 from nearly.engine.storage.layouts import Layout, Table
 from nearly.errors import Unsupported
 from nearly.plan.dialects import native
+from nearly.plan.quoting import native_text
 from nearly.plan.types import DATE, TIMESTAMP, DataType, is_simple
 
+FILE, ROW = "nearly_file", "nearly_row"
+"""Columns that every stored table has for those who change it: the number of the row's file in the manifest, and of the row in it.
+
+They are right in queries over all files of a layout.
+"""
+ROW_NUMBER = "file_row_number"
+_FILE_INDEX = "file_index"
+_GONE, _PLACE, _GONE_ROW = "nearly_gone", "nearly_gone_place", "nearly_gone_row"
+_IS_GONE = exp.and_(
+    exp.EQ(this=exp.column(_FILE_INDEX), expression=exp.column(_PLACE, _GONE)),
+    exp.EQ(this=exp.column(ROW_NUMBER), expression=exp.column(_GONE_ROW, _GONE)),
+)
+_PLACES: dict[str, exp.Expr] = {
+    FILE: exp.alias_(exp.Cast(this=exp.column(_FILE_INDEX), to=exp.DataType.build("int")), FILE, quoted=True),
+    ROW: exp.alias_(exp.column(ROW_NUMBER), ROW, quoted=True),
+}
 _UNSIGNED = frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
 
 
@@ -23,24 +42,46 @@ class NativeReader:
     def __init__(self) -> None:
         self._connection = duckdb.connect()
         self._lock = threading.Lock()
-        self._found: dict[tuple[str, str], dict[str, str]] = {}
+        self._found: dict[tuple[str, int], dict[str, str]] = {}
         self._counted: dict[tuple[str, str, int], tuple[int, int]] = {}
 
     def query(
-        self, table: Table, layout: Layout, columns: Sequence[str], paths: Sequence[str], row_numbers: bool = False
+        self,
+        table: Table,
+        layout: Layout,
+        columns: Sequence[str],
+        paths: Sequence[str],
+        row_numbers: bool = False,
+        gone: str | None = None,
     ) -> exp.Select:
-        """A query over the files that gives the named columns; `row_numbers` lets a condition name rows of a file."""
+        """A query over the files that gives the named columns; `row_numbers` lets a condition name rows of a file.
+
+        `gone` is a query for the rows to leave out, by place of a file among these and number of a row (`gone_rows`).
+        """
         found = self._types(table, layout)
-        source = read_parquet(paths, self._hive(table, layout), row_numbers)
-        items = [_converted(table.column(name).type, found[name.lower()], name) for name in columns]
-        return exp.Select(expressions=items or [exp.Star()], from_=exp.From(this=source))
+        placed = {FILE, ROW} & set(columns)
+        source = read_parquet(paths, self._hive(table, layout), row_numbers or gone is not None or bool(placed))
+        items = [
+            _PLACES[name].copy() if name in placed else _converted(table.column(name).type, found[name.lower()], name)
+            for name in columns
+        ]
+        query = exp.Select(expressions=items or [exp.Star()], from_=exp.From(this=source))
+        if gone is None:
+            return query
+        left_out = exp.Subquery(this=sqlglot.parse_one(gone, dialect="duckdb"), alias=exp.TableAlias(this=exp.to_identifier(_GONE)))
+        return query.join(left_out, on=_IS_GONE.copy(), join_type="anti", copy=False)
+
+    def whole(self, table: Table, layout: Layout, columns: Sequence[str]) -> exp.Select:
+        """A query for all rows of a layout."""
+        files = layout.manifest.paths
+        gone = gone_rows(layout, files) if layout.vectors else None
+        return self.query(table, layout, columns, files, gone=gone)
 
     def distinct(self, table: Table, column: str, rows: int) -> tuple[int, int]:
         """How many of the table's first rows were looked at, and how many different values of a column they have."""
         known = (table.content, column, rows)
         if known not in self._counted:
-            paths = table.base.manifest.paths[:1]
-            query = self.query(table, table.base, [column], paths).limit(rows).sql(dialect="duckdb")
+            query = self.query(table, table.base, [column], table.base.manifest.paths[:1]).limit(rows).sql(dialect="duckdb")
             with self._lock:
                 counts = self._connection.execute(f"SELECT count(*), count(DISTINCT columns(*)) FROM ({query})").fetchone()
             self._counted[known] = counts if counts is not None else (0, 0)
@@ -51,16 +92,44 @@ class NativeReader:
         names = {value.column for block in layout.blocks[:1] for value in block.partition}
         return {column.name: column.type for column in table.columns if column.name in names}
 
+    def refuse_other_types(self, table: Table, path: str) -> None:
+        """All files of a layout are read as its first: one whose columns DuckDB reads with other types cannot join them."""
+        found = self._described(path, {})
+        for name, kind in self._types(table, table.base).items():
+            if found.get(name) != kind:
+                raise Unsupported(
+                    f"the files of table {table.name!r} hold column {name!r} as {kind}, new rows would hold it as "
+                    f"{found.get(name)}; register a copy of the table to change it"
+                )
+
     def _types(self, table: Table, layout: Layout) -> dict[str, str]:
         """The types as which DuckDB itself reads the layout's columns."""
-        known = (table.content, layout.name)
+        return self._described(layout.manifest.paths[0], self._hive(table, layout))
+
+    def _described(self, path: str, hive: dict[str, DataType]) -> dict[str, str]:
+        known = (path, Path(path).stat().st_mtime_ns)
         if known not in self._found:
-            source = read_parquet(layout.manifest.paths[:1], self._hive(table, layout))
-            query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=source)).sql(dialect="duckdb")
+            query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=read_parquet([path], hive))).sql(dialect="duckdb")
             with self._lock:
                 rows: list[tuple[Any, ...]] = self._connection.execute(f"DESCRIBE {query}").fetchall()
             self._found[known] = {str(row[0]).lower(): str(row[1]) for row in rows}
         return self._found[known]
+
+
+def gone_rows(layout: Layout, paths: Sequence[str]) -> str:
+    """A query for the deleted rows of some files of a layout: the place of each file among these, and the number of the row."""
+    numbers = {path: number for number, path in enumerate(layout.manifest.paths)}
+    vectors = ", ".join(native_text(literal_path(vector.path)) for vector in layout.vectors)
+    wanted = [numbers[path] for path in paths]
+    read = f"SELECT file, row FROM read_parquet([{vectors}])"
+    if wanted == list(range(len(numbers))):
+        return f"SELECT file AS {_PLACE}, row AS {_GONE_ROW} FROM ({read})"
+    if len(wanted) == 1:
+        return f"SELECT 0 AS {_PLACE}, row AS {_GONE_ROW} FROM ({read}) WHERE file = {wanted[0]}"
+    pairs = ", ".join(f"({place}, {number})" for place, number in enumerate(wanted))
+    chosen = f"{read} WHERE file IN ({', '.join(map(str, wanted))})"
+    numbered = f"(VALUES {pairs}) AS numbered(place, number)"
+    return f"SELECT place AS {_PLACE}, row AS {_GONE_ROW} FROM ({chosen}) AS v JOIN {numbered} ON v.file = numbered.number"
 
 
 def read_parquet(paths: Sequence[str], hive: dict[str, DataType], row_numbers: bool = False) -> exp.Expr:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 from pathlib import Path
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.spark.cluster import GetSpark
-from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.layouts import Layout, Table
 from nearly.engine.storage.listing import find_files
+from nearly.errors import EngineError
 from nearly.plan.quoting import spark_name
+
+_PATH, _ROW = "nearly_path", "nearly_row"
 
 
 class SparkReader:
@@ -21,29 +25,47 @@ class SparkReader:
 
     def __init__(self, spark: GetSpark) -> None:
         self._spark = spark
-        self._views: dict[str, str] = {}
+        self._views: dict[str, Hashable] = {}
         self.lock = threading.RLock()
 
     def view(self, table: Table, name: str | None = None) -> str:
         """The name of a view over the table as it is now; `name` asks for a certain one."""
         name = name or f"nearly_{table.name.lower()}"
         with self.lock:
-            if self._views.get(name) != table.content:
+            stored = (table.content, table.base.files)
+            if self._views.get(name) != stored:
                 read_table(self._spark(), table).createOrReplaceTempView(f"`{name}`")
-                self._views[name] = table.content
+                self._views[name] = stored
         return name
 
 
 def read_table(spark: SparkSession, table: Table, paths: Iterable[str] | None = None) -> DataFrame:
     """The rows of the base layout, or of some of its files, read by Spark with the table's columns and types.
 
-    Law: exactly these files are read, whatever characters their paths have.
+    Law: exactly these files are read, whatever characters their paths have, without the rows that were deleted from them.
     """
     wanted = list(table.base.manifest.paths if paths is None else paths)
     names = [spark_name(column.name) for column in table.columns]
     schema = ", ".join(f"{spark_name(column.name)} {column.type}" for column in table.columns)
-    frames = [_read_below(spark, root, files, schema).select(*names) for root, files in _by_root(table, wanted).items()]
+    frames = []
+    for root, files in _by_root(table, wanted).items():
+        rows = _read_below(spark, root, files, schema)
+        frames.append((_without_gone(spark, rows, table.base, names) if table.base.vectors else rows).select(*names))
     return reduce(lambda left, right: left.unionAll(right), frames)
+
+
+def _without_gone(spark: SparkSession, rows: DataFrame, layout: Layout, names: Sequence[str]) -> DataFrame:
+    """The rows that were not deleted: Spark tells of each its file and its number there."""
+    spelled = {unquote(path): path for path in (re.sub("^file:/+", "/", address) for address in rows.inputFiles())}
+    numbers = {path: number for number, path in enumerate(layout.manifest.paths)}
+    places = [(numbers[path], spelled[path]) for path in spelled if path in numbers]
+    if len(places) != len(spelled):
+        raise EngineError(f"Spark reads other files than those of the table: {sorted(spelled.keys() - numbers.keys())[:1]}")
+    vectors = spark.read.schema("file int, row bigint").parquet(*(spark_path(vector.path) for vector in layout.vectors))
+    gone = vectors.join(spark.createDataFrame(places, f"file int, {_PATH} string"), "file").selectExpr(_PATH, f"row AS {_ROW}")
+    path = f"regexp_replace(_metadata.file_path, '^file:/+', '/') AS {_PATH}"
+    placed = rows.selectExpr(*names, path, f"_metadata.row_index AS {_ROW}")
+    return placed.join(gone.hint("broadcast"), [_PATH, _ROW], "left_anti")
 
 
 def _by_root(table: Table, wanted: Sequence[str]) -> dict[str, list[str]]:

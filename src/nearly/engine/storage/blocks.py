@@ -6,7 +6,7 @@ Law: the blocks of a layout partition its row groups, so the rows of the blocks 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 MOST_BLOCKS = 1024
@@ -66,7 +66,10 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some parts that are read together; all lie in one Hive partition and in one hash bucket."""
+    """Some parts that are read together; all lie in one Hive partition and in one hash bucket.
+
+    `rows` are those that are there; `gone` more lie in the parts, but were deleted.
+    """
 
     id: int
     parts: tuple[FilePart, ...]
@@ -75,10 +78,16 @@ class Block:
     statistics: tuple[ColumnStatistics, ...] = field(default=(), hash=False)
     partition: tuple[PartitionValue, ...] = ()
     bucket: int | None = None
+    gone: int = 0
 
     def statistics_of(self, column: str) -> ColumnStatistics | None:
         """What is known about a column, None when nothing is."""
         return next((each for each in self.statistics if each.column == column), None)
+
+    def without(self, rows: int) -> Block:
+        """The block after so many more of its rows were deleted: bounds still hold, but how many nulls are left is not known."""
+        left = tuple(replace(each, nulls=each.nulls and None) for each in self.statistics)
+        return replace(self, rows=self.rows - rows, gone=self.gone + rows, statistics=left)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,37 +1,46 @@
 """The catalog: tables that outlive the process, one directory each.
 
-    <path>/tables/<name>/table.json       the table; replacing this file is the commit
+    <path>/tables/<name>/table.json       the table's versions (`versions`); replacing this file is the commit
     <path>/tables/<name>/<layout>-<id>/   files the library wrote
+    <path>/tables/<name>/changes-<id>/    the files of one batch
     <path>/tables/<name>/.tmp-<id>/       files being written, locked by their writer
+    <path>/intent.json                    the heads of several tables that change together, while they are replaced
 
 Law: `table.json` only ever refers to files that are complete, so a process killed at any point leaves the old table or
-the new one. Writers take turns by a lock; the last one wins. What no table refers to, and nobody reads, is removed on opening.
+the new one; several tables in one transaction are all old or all new. Writers take turns by a lock. What no kept version refers
+to, and nobody reads, is removed on opening.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from nearly.engine.storage.batches import Batch
 from nearly.engine.storage.durable import DRAFT, write_durably, writing_in
-from nearly.engine.storage.layouts import Layout, Table
+from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.locks import exclusive, is_free, shared, unshared
-from nearly.engine.storage.serialise import decode, encode
-from nearly.errors import EngineError, SchemaError, unknown
+from nearly.engine.storage.serialise import opened, sealed
+from nearly.engine.storage.versions import HEAD, MOST_BATCHES, Commit, Versions, VersionStore, begun, directories_of
+from nearly.errors import Conflict, EngineError, SchemaError, unknown
 from nearly.plan.schema import TableSchema
 
 LONGEST_NAME = 128
+AT = "@"
+"""Between the name of a table and the number of a version: no table's name has it."""
 _TEMPORARY = ".tmp-"
-_TABLE_FILE = "table.json"
 _OWNER = "owner"
+_WRITER = ".writer"
 _OUR_DIRECTORY = re.compile(r"[a-z0-9_]*-[0-9a-f]{12}")
-_OUR_UNFINISHED_FILE = re.compile(DRAFT.format(name=re.escape(_TABLE_FILE)))
+_OUR_FILE = re.compile(r"(whole|log)-[0-9a-f]{12}\.json")
+_OUR_UNFINISHED_FILE = re.compile(DRAFT.format(name=f"(?:{re.escape(HEAD)}|{_OUR_FILE.pattern})"))
 
 
 def check_name(name: str) -> str:
@@ -54,7 +63,7 @@ class Catalog:
             self._tables.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise EngineError(f"cannot make a catalog in {self.path}: {error.strerror}") from error
-        self._read: dict[Path, tuple[tuple[int, int], Table]] = {}
+        self._versions = VersionStore(self.path)
         with self.lock():
             for directory in self._directories():
                 self._sweep(directory)
@@ -73,19 +82,33 @@ class Catalog:
         return self._load(self.directory(name)) is not None
 
     def table(self, name: str) -> Table:
-        """The table as last committed, by whichever process."""
+        """The table as last committed, by whichever process; `name@7` is its version 7."""
+        plain, _, version = name.partition(AT)
+        if version:
+            return self.at(plain, int(version))
         found = self._load(self.directory(name))
         if found is None:
             raise unknown("table", name, self.names)
         return found
+
+    def together(self, names: Iterable[str]) -> tuple[Table, ...]:
+        """Several tables as some one transaction left them."""
+        wanted = tuple(names)
+        while True:
+            found = tuple(self.table(name) for name in wanted)
+            if self._intent.exists():
+                with self.lock():
+                    continue
+            if all(self.table(table.name) is table for table in found):
+                return found
 
     def schema(self, name: str) -> TableSchema:
         """What plans know of a table."""
         return self.table(name).schema
 
     def directory(self, name: str) -> Path:
-        """Where a table of this name lives."""
-        lowered = name.lower()
+        """Where a table of this name lives, with all its versions."""
+        lowered = name.partition(AT)[0].lower()
         if re.fullmatch(r"[a-z0-9_]{1,64}", lowered):
             return self._tables / lowered
         plain = re.sub(r"[^a-z0-9_]+", "", lowered)[:32]
@@ -95,22 +118,116 @@ class Catalog:
     def lock(self) -> Iterator[None]:
         """The right to change the catalog, held by one at a time; not to be taken twice."""
         with exclusive(self.path / ".lock"):
+            self._finish_intent()
+            yield
+
+    @contextmanager
+    def changing(self, name: str) -> Iterator[None]:
+        """The turn to change the rows of a table, held by one at a time for as long as finding them takes."""
+        directory = self.directory(name)
+        if self._load(directory) is None:
+            raise unknown("table", name, self.names)
+        with writing_in(directory), exclusive(directory / _WRITER):
             yield
 
     def save(self, table: Table) -> Table:
         """Commit the table in place of any of its name."""
         return self.commit(table.name, lambda _: table)
 
-    def commit(self, name: str, change: Callable[[Table | None], Table]) -> Table:
+    def commit(self, name: str, change: Callable[[Table | None], Table], operation: str = "register") -> Table:
         """Replace a table by what `change` makes of its present state, all at once."""
         check_name(name)
         directory = self.directory(name)
         with self.lock(), writing_in(directory):
-            present = self._load(directory)
+            before = self._versions.load(directory)
+            present = None if before is None else before.table
             table = _numbered(change(present), present)
             directory.mkdir(parents=True, exist_ok=True)
-            write_durably(directory / _TABLE_FILE, encode(table, str(self.path)).encode())
-        return table
+            epoch = begun(table, operation)
+            if before is not None and before.table.version == table.version:  # the same version in other files
+                epoch = replace(epoch, time=before.present.time, operation=before.present.operation)
+            return self._versions.begin(directory, before, epoch).table
+
+    @contextmanager
+    def transacting(self) -> Iterator[None]:
+        """The turn to change several tables together."""
+        with writing_in(self.path), exclusive(self.path / ".transaction"):
+            yield
+
+    def commit_batches(self, batches: Sequence[tuple[Table, Batch]]) -> tuple[Table, ...]:
+        """Commit changes of one or more tables, together or not at all; their files are in place.
+
+        Each must have been made for the table as it is: a `Conflict` where one was changed meanwhile.
+        """
+        with self.lock(), writing_in(self._tables):
+            changed: dict[Path, Versions] = {}
+            for table, batch in batches:
+                directory = self.directory(table.name)
+                before = changed.get(directory) or self._versions.load(directory)
+                if before is None or before.table.version + 1 != batch.version or before.table.base.manifest != table.base.manifest:
+                    raise Conflict(f"table {table.name!r} was changed by someone else meanwhile; nothing was changed, try again")
+                changed[directory] = before.with_batch(batch)
+            self._replace_heads(changed)
+            for directory, versions in changed.items():
+                if len(versions.present.batches) >= MOST_BATCHES:
+                    epoch = begun(versions.table, versions.present.batches[-1].operation, versions.present.batches[-1].time)
+                    self._versions.begin(directory, versions, epoch)
+        return tuple(versions.table for versions in changed.values())
+
+    def _replace_heads(self, changed: Mapping[Path, Versions]) -> None:
+        """One head is replaced at once; of several, an intent tells whoever comes next what is left to do."""
+        if len(changed) > 1:
+            heads = {directory.name: self._versions.head(versions) for directory, versions in changed.items()}
+            write_durably(self._intent, sealed(heads).encode())
+            self._finish_intent()
+            return
+        for directory, versions in changed.items():
+            self._versions.write(directory, versions)
+
+    @property
+    def _intent(self) -> Path:
+        return self.path / "intent.json"
+
+    def _finish_intent(self) -> None:
+        """Replace the heads of a transaction that was decided, perhaps by a process that died before it was done."""
+        if not self._intent.exists():
+            return
+        heads = opened(self._intent.read_text(encoding="utf-8"), dict)
+        for name, text in heads.items():
+            if (self._tables / name).is_dir():
+                write_durably(self._tables / name / HEAD, text.encode())
+        self._intent.unlink()
+
+    def at(self, name: str, version: int) -> Table:
+        """A table in one of its versions, under a name that says which; a `SchemaError` when it is not kept."""
+        return self._versions.at(self.directory(name), self._known(name), version)
+
+    def at_time(self, name: str, time: dt.datetime) -> Table:
+        """A table as it was at a time."""
+        commits = self.commits(name)
+        found = next((commit for commit in commits if commit.time <= time), None)
+        if found is None:
+            oldest = commits[-1].time.isoformat()
+            raise SchemaError(f"table {name!r} has no version of {time.isoformat()} or before; the oldest is of {oldest}")
+        return self.at(name, found.version)
+
+    def commits(self, name: str) -> list[Commit]:
+        """The versions of a table that can be read, the newest first."""
+        return self._versions.commits(self.directory(name), self._known(name))
+
+    def batches(self, name: str, since: int, until: int) -> dict[int, Batch]:
+        """What was changed after one version up to another, as far as the log tells, by version."""
+        return self._versions.batches(self.directory(name), self._known(name), since, until)
+
+    def taken(self, name: str, stream: str) -> int | None:
+        """The number of the last batch that was taken from a stream."""
+        return self._known(name).streams.get(stream)
+
+    def _known(self, name: str) -> Versions:
+        found = self._versions.load(self.directory(name))
+        if found is None:
+            raise unknown("table", name, self.names)
+        return found
 
     def drop(self, name: str) -> None:
         """Forget a table and remove the files the library wrote for it; the user's own files stay."""
@@ -119,7 +236,7 @@ class Catalog:
             if self._load(directory) is None:
                 raise unknown("table", name, self.names)
             with writing_in(directory):
-                (directory / _TABLE_FILE).unlink()
+                (directory / HEAD).unlink()
                 self._sweep(directory)
 
     @contextmanager
@@ -145,35 +262,24 @@ class Catalog:
         return sorted(each for each in self._tables.iterdir() if each.is_dir())
 
     def _load(self, directory: Path) -> Table | None:
-        """The committed table; read again only when its file was replaced."""
-        file = directory / _TABLE_FILE
-        try:
-            status = file.stat()
-            stamp = (status.st_mtime_ns, status.st_ino)
-            if file not in self._read or self._read[file][0] != stamp:
-                self._read[file] = stamp, decode(file.read_text(encoding="utf-8"), str(self.path))
-            return self._read[file][1]
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError, EngineError) as error:
-            raise EngineError(
-                f"the catalog file {file} cannot be used: {error}; restore it, or remove the directory {directory} and "
-                f"register the table again"
-            ) from error
+        """The committed table."""
+        found = self._versions.load(directory)
+        return None if found is None else found.table
 
     def _sweep(self, directory: Path) -> None:
-        """Remove what dead writers left and what the table does not refer to; whatever has another name is not ours."""
-        table = self._load(directory)
-        used = _used_directories(table, directory) if table else set()
+        """Remove what dead writers left and what no kept version refers to; whatever has another name is not ours."""
+        versions = self._versions.load(directory)
+        table = None if versions is None else versions.table
+        used = set() if versions is None else _used(versions, directory)
         with unshared(directory) as unread:
             for each in list(directory.iterdir()):
                 if each.name.startswith(_TEMPORARY):
                     if is_free(each / _OWNER):
                         shutil.rmtree(each, ignore_errors=True)
                 elif _OUR_DIRECTORY.fullmatch(each.name):
-                    if unread and each not in used:
+                    if unread and each.name not in used:
                         shutil.rmtree(each, ignore_errors=True)
-                elif _OUR_UNFINISHED_FILE.fullmatch(each.name):
+                elif _OUR_UNFINISHED_FILE.fullmatch(each.name) or (_OUR_FILE.fullmatch(each.name) and each.name not in used):
                     each.unlink(missing_ok=True)
         if table is None and not any(directory.iterdir()):
             directory.rmdir()
@@ -187,7 +293,7 @@ class Snapshot(Catalog):
 
     def __init__(self, catalog: Catalog, tables: Iterable[Table]) -> None:
         self.path = catalog.path
-        self._read = catalog._read
+        self._versions = catalog._versions
         self._kept = {table.name.lower(): table for table in tables}
 
     def __contains__(self, name: str) -> bool:
@@ -201,18 +307,14 @@ def _numbered(table: Table, present: Table | None) -> Table:
     """The table with its place in the order of versions; another layout of the same rows is no other version."""
     if present is None:
         return replace(table, version=1)
+    if table.columns == present.columns and table.base.manifest == present.base.manifest and not present.base.vectors:
+        table = replace(table, content=present.content)  # files that came one after the other, registered again together
     return replace(table, version=present.version + (table.content != present.content))
 
 
-def _used_directories(table: Table, directory: Path) -> set[Path]:
-    """The directories directly below the table's own that hold files of a layout."""
-    used = set()
-    for layout in table.layouts:
-        for path in _paths(layout):
-            if path.is_relative_to(directory) and path != directory:
-                used.add(directory / path.relative_to(directory).parts[0])
+def _used(versions: Versions, directory: Path) -> set[str]:
+    """Names of the files and directories that the kept versions of a table need."""
+    used = directories_of(versions.present, directory) | {versions.present.file}
+    for each in versions.past:
+        used |= {each.file, each.log, *each.directories}
     return used
-
-
-def _paths(layout: Layout) -> list[Path]:
-    return [Path(layout.path), *(Path(file.path) for file in layout.manifest.files)]

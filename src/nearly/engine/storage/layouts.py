@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from nearly.engine.storage.blocks import Block, BlockTarget, RowGroup, make_blocks
 from nearly.engine.storage.clustering import RANGE, Clustering, in_order
-from nearly.engine.storage.manifest import Manifest, new_files, verify
+from nearly.engine.storage.manifest import FileEntry, Manifest, new_files, verify
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
 
@@ -37,7 +37,9 @@ class Origin:
 class Layout:
     """One arrangement of a table's rows in files.
 
-    `shuffled` claims that every block is a random sample of the table's rows; `clustering` says what shares a block.
+    `shuffled` claims that every block is a random sample of the table's rows; `clustering` says what shares a block. Rows that
+    were deleted since the files were written are named by `vectors`: files of pairs, the number of a file in the manifest and of a
+    row in it.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Layout:
     blocks: tuple[Block, ...]
     clustering: Clustering | None = None
     shuffled: bool = False
+    vectors: tuple[FileEntry, ...] = ()
 
     def __post_init__(self) -> None:
         rows = sum(block.rows for block in self.blocks)
@@ -54,11 +57,23 @@ class Layout:
 
     @property
     def rows(self) -> int:
-        return self.manifest.rows
+        return self.manifest.rows - self.gone
+
+    @property
+    def gone(self) -> int:
+        """Rows of the files that were deleted."""
+        return sum(vector.rows for vector in self.vectors)
+
+    @property
+    def files(self) -> tuple[str, int, str, int, str]:
+        """Tells which files the layout lies in, where the same rows may lie in others later: files are added, or all are new."""
+        paths, vectors = self.manifest.paths, self.vectors
+        return self.path, len(paths), paths[-1] if paths else "", len(vectors), vectors[-1].path if vectors else ""
 
     def verify(self, full: bool = False) -> None:
         """Raise an `EngineError` when a file is not what it was."""
         verify(self.manifest, full)
+        verify(Manifest(self.vectors), full)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +81,7 @@ class Table:
     """A registered table, in one of its versions.
 
     Law: all layouts hold the same bag of rows; `content` differs where that bag does, and `version` grows whenever it changes.
+    Layouts that lack rows which came later are `behind`: nobody reads them until the table is compacted.
     """
 
     name: str
@@ -75,6 +91,7 @@ class Table:
     content: str
     origin: Origin
     version: int = 1
+    behind: tuple[Layout, ...] = ()
 
     def __post_init__(self) -> None:
         for layout in self.layouts:
@@ -138,7 +155,8 @@ class Table:
     def with_layout(self, layout: Layout) -> Table:
         """The table with one more layout, in place of one of the same name."""
         others = tuple(each for each in self.layouts if each.name != layout.name)
-        return replace(self, layouts=(*others, layout))
+        behind = tuple(each for each in self.behind if each.name != layout.name)
+        return replace(self, layouts=(*others, layout), behind=behind)
 
 
 def arrange(row_groups: Sequence[RowGroup], clustering: Clustering | None, target: BlockTarget | None = None) -> tuple[Block, ...]:

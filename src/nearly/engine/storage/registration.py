@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from nearly.engine.storage.blocks import BlockTarget, RowGroup
+from nearly.engine.storage.blocks import Block, BlockTarget, RowGroup, make_blocks
 from nearly.engine.storage.catalog import Catalog, check_name
 from nearly.engine.storage.clustering import Clustering, check_declared, detect
 from nearly.engine.storage.footers import Footer, checksum_of, read_footers
@@ -62,6 +62,14 @@ def describe_parquet(
     layout = Layout(BASE, ", ".join(locations), manifest_of(footers, hashed), blocks, clustering)
     origin = Origin("parquet", tuple(locations))
     return Table(name, columns, resolve(columns, key, "key"), (layout,), content_of(columns, layout), origin)
+
+
+def blocks_of(locations: Sequence[str], paths: Container[str]) -> tuple[Block, ...]:
+    """The blocks of some of the files of a table used in place."""
+    everything = find_files(locations)
+    found = [file for file in everything if file.path in paths]
+    footers = read_footers([file.path for file in found])
+    return make_blocks(_row_groups(found, footers, partition_columns(everything)))
 
 
 def content_of(columns: Sequence[SchemaColumn], base: Layout) -> str:

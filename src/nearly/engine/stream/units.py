@@ -103,9 +103,9 @@ class Units:
         read = (scan.table, scan.layout), self._by_range(self._table(scan), self._layout(scan))
         return read, self._stored(), self.order[:end]
 
-    def _stored(self) -> tuple[tuple[str, str, str], ...]:
+    def _stored(self) -> tuple[Hashable, ...]:
         return tuple(
-            (table.name, table.content, self._layout(scan).path) for scan, table in zip(self.scans, self.tables, strict=True)
+            (table.name, table.content, self._layout(scan).files) for scan, table in zip(self.scans, self.tables, strict=True)
         )
 
     def _table(self, scan: Scan) -> Table:

@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+from shutil import rmtree
 
 from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.spark.cluster import GetSpark
 from nearly.engine.spark.reading import read_table, spark_path
+from nearly.engine.storage.batches import Batch, LayoutChange
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.layouts import BASE, Layout, Table
-from nearly.engine.storage.registration import content_of, describe_parquet, schema_difference
+from nearly.engine.storage.manifest import FileEntry
+from nearly.engine.storage.registration import blocks_of, describe_parquet, schema_difference
+from nearly.engine.storage.versions import now
 from nearly.engine.writing.parquet_writer import Progress, Workbench, refuse_unwritable, share
-from nearly.engine.writing.preparation import SHUFFLED, arrangement_of, same, write_layout
+from nearly.engine.writing.preparation import SHUFFLED, arrangement_of, prepare, same, write_layout
 from nearly.engine.writing.sources import described, materialise, read_origin
-from nearly.engine.writing.staging import Arrangement, Staged, commit
-from nearly.errors import SchemaError, UnknownName, Unsupported
+from nearly.engine.writing.staging import Arrangement, Staged, commit, place
+from nearly.errors import Conflict, SchemaError, UnknownName, Unsupported
 from nearly.plan import types
 from nearly.plan.quoting import spark_name
-from nearly.plan.schema import SchemaColumn
 
 
 def append(catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, progress: Progress | None = None) -> Table:
@@ -36,16 +40,31 @@ def append(catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, pr
     ordered = _fitting(table, rows)
     for layout in table.layouts:
         layout.verify()
-    with catalog.temporary(name) as temporary:
+    with catalog.held([table]), catalog.temporary(name) as temporary:
         bench = Workbench(catalog, spark, temporary)
-        base = write_layout(bench, table, ordered, 0, Arrangement(BASE), None, table.base)
-        count = base.layout.rows - table.rows
-        others = _rewrite(bench, table, _staged_rows(spark, base), count, table.layouts[1:], progress)
-        staged = [base, *others]
-        grown = _grown(table, base.columns, [each.layout for each in staged])
-        changed = commit(catalog, name, staged, lambda present: _unless_changed(table, present, grown))
+        base = write_layout(bench, table, ordered, 0, Arrangement(BASE), None)
+        others = _rewrite(bench, table, _staged_rows(spark, base), base.layout.rows, table.layouts[1:], progress)
+        changed = _add(catalog, table, "append", [base, *others])
     if progress is not None:
         progress(1.0)
+    return changed
+
+
+def _add(catalog: Catalog, table: Table, operation: str, staged: Sequence[Staged], in_place: LayoutChange | None = None) -> Table:
+    """Commit rows that came, as new files of every layout."""
+    changes = [LayoutChange(each.layout.name, each.layout.manifest.files, each.layout.blocks) for each in staged]
+    if in_place is not None:
+        changes = [in_place, *changes]
+    came = sum(file.rows for file in changes[0].files)
+    batch = Batch(table.version + 1, now(), operation, came, 0, 0, tuple(changes))
+    with catalog.changing(table.name):
+        place(staged)
+        try:
+            (changed,) = catalog.commit_batches([(table, batch)])
+        except Conflict:
+            for each in staged:
+                rmtree(each.destination, ignore_errors=True)
+            raise
     return changed
 
 
@@ -68,28 +87,45 @@ def refresh(catalog: Catalog, spark: GetSpark, name: str, progress: Progress | N
 
 def _follow_files(catalog: Catalog, get_spark: GetSpark, table: Table, progress: Progress | None) -> Table:
     fresh = _described_again(table)
-    if fresh.content == table.content:
-        return table
     if difference := schema_difference(table.columns, fresh.columns):
         raise SchemaError(f"the files of table {table.name!r} changed their schema: {difference}; register them again")
-    kept = set(table.base.manifest.files) & set(fresh.base.manifest.files)
+    own = [file for file in table.base.manifest.files if not Path(file.path).is_relative_to(catalog.directory(table.name))]
+    kept = set(own) & set(fresh.base.manifest.files)
     added = [file for file in fresh.base.manifest.files if file not in kept]
-    only_added = len(kept) == len(table.base.manifest.files)
-    again = [layout for layout in table.layouts[1:] if not only_added or layout.name == SHUFFLED]
-    grown = [layout for layout in table.layouts[1:] if layout not in again]
-    for layout in grown:
-        layout.verify()
-    if not again and not grown:
-        return catalog.commit(table.name, lambda present: _unless_changed(table, present, fresh))
+    if len(kept) == len(own):
+        return _take_added(catalog, get_spark, table, fresh, added, progress) if added else table
+    if len(own) < len(table.base.manifest.files) or table.base.vectors:
+        raise Unsupported(
+            f"files of table {table.name!r} changed or vanished, and rows were changed through nearly since; which holds is "
+            f"not known. Put the files back, or export the table and register it again"
+        )
+    if not table.layouts[1:]:
+        return catalog.commit(table.name, lambda present: _unless_changed(table, present, fresh), "refresh")
     spark = get_spark()
     with catalog.temporary(table.name) as temporary:
         bench = Workbench(catalog, spark, temporary)
-        staged = _rewrite(bench, fresh, read_table(spark, fresh), fresh.rows, again, progress, afresh=True)
-        if grown:
-            rows = read_table(spark, fresh, [file.path for file in added])
-            staged += _rewrite(bench, fresh, rows, sum(file.rows for file in added), grown, progress)
+        staged = _rewrite(bench, fresh, read_table(spark, fresh), fresh.rows, table.layouts[1:], progress)
         changed = replace(fresh, layouts=(fresh.base, *(each.layout for each in staged)))
-        return commit(catalog, table.name, staged, lambda present: _unless_changed(table, present, changed))
+        return commit(catalog, table.name, staged, lambda present: _unless_changed(table, present, changed), "refresh")
+
+
+def _take_added(
+    catalog: Catalog, get_spark: GetSpark, table: Table, fresh: Table, added: Sequence[FileEntry], progress: Progress | None
+) -> Table:
+    """Files that appeared, as rows that came; what the others hold stays, rows that were deleted from them included."""
+    base = LayoutChange(table.base.name, tuple(added), blocks_of(table.origin.locations, {file.path for file in added}))
+    if not table.layouts[1:]:
+        return _add(catalog, table, "refresh", [], base)
+    spark, growing = get_spark(), [layout for layout in table.layouts[1:] if layout.name != SHUFFLED]
+    with catalog.held([table]), catalog.temporary(table.name) as temporary:
+        for layout in growing:
+            layout.verify()
+        rows = read_table(spark, fresh, [file.path for file in added])
+        count = sum(file.rows for file in added)
+        staged = _rewrite(Workbench(catalog, spark, temporary), fresh, rows, count, growing, progress)
+        changed = _add(catalog, table, "refresh", staged, base)
+    mixed = any(layout.name == SHUFFLED for layout in table.layouts)
+    return prepare(catalog, spark, table.name, progress=progress) if mixed else changed
 
 
 def _copy_again(catalog: Catalog, get_spark: GetSpark, table: Table, progress: Progress | None) -> Table:
@@ -101,26 +137,19 @@ def _copy_again(catalog: Catalog, get_spark: GetSpark, table: Table, progress: P
         base = materialise(bench, table.name, rows, table.origin, None)
         fresh = described(table.name, base, table.key, table.origin)
         copied = _staged_rows(spark, base)
-        others = _rewrite(bench, fresh, copied, fresh.rows, table.layouts[1:], progress, afresh=True)
+        others = _rewrite(bench, fresh, copied, fresh.rows, table.layouts[1:], progress)
         changed = replace(fresh, layouts=(fresh.base, *(each.layout for each in others)))
-        return commit(catalog, table.name, [base, *others], lambda present: _unless_changed(table, present, changed))
+        return commit(catalog, table.name, [base, *others], lambda present: _unless_changed(table, present, changed), "refresh")
 
 
 def _rewrite(
-    bench: Workbench,
-    table: Table,
-    rows: DataFrame,
-    count: int,
-    layouts: Sequence[Layout],
-    progress: Progress | None,
-    afresh: bool = False,
+    bench: Workbench, table: Table, rows: DataFrame, count: int, layouts: Sequence[Layout], progress: Progress | None
 ) -> list[Staged]:
-    """Write rows in the arrangement of each layout, added to it unless `afresh`."""
+    """Write rows in the arrangement of each layout."""
     staged = []
     for number, layout in enumerate(layouts):
         step = share(progress, number, len(layouts))
-        added_to = None if afresh else layout
-        staged.append(write_layout(bench, table, rows, count, arrangement_of(layout), step, added_to))
+        staged.append(write_layout(bench, table, rows, count, arrangement_of(layout), step))
     return staged
 
 
@@ -133,11 +162,6 @@ def _staged_rows(spark: SparkSession, staged: Staged) -> DataFrame:
 def _unless_changed(known: Table, present: Table | None, changed: Table) -> Table:
     same(known, present)
     return changed
-
-
-def _grown(table: Table, columns: tuple[SchemaColumn, ...], layouts: Sequence[Layout]) -> Table:
-    content = content_of(columns, layouts[0])
-    return replace(table, columns=columns, layouts=tuple(layouts), content=content)
 
 
 def _fitting(table: Table, rows: DataFrame) -> DataFrame:

@@ -101,10 +101,9 @@ def write_layout(
     count: int,
     arrangement: Arrangement,
     progress: Progress | None,
-    added_to: Layout | None = None,
     seed: int = 0,
 ) -> Staged:
-    """Write `count` rows of the table in an arrangement, not yet committed; added to a layout or as a new one."""
+    """Write `count` rows of the table in an arrangement, not yet committed."""
     spark = bench.spark
     destination = new_directory(bench.catalog, table.name, arrangement.name)
     size = table.base.manifest.bytes * count // max(table.rows, 1)
@@ -116,4 +115,4 @@ def write_layout(
         write_shuffled(spark, rows, count, seed, to, progress)
     else:
         write_plain(spark, rows, to, progress)
-    return stage(to.directory, destination, arrangement, added_to)
+    return stage(to.directory, destination, arrangement)

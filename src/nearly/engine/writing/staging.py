@@ -50,17 +50,11 @@ def new_directory(catalog: Catalog, table: str, layout: str) -> Path:
     return catalog.directory(table) / f"{plain}-{uuid.uuid4().hex[:12]}"
 
 
-def stage(source: Path, destination: Path, arrangement: Arrangement, added_to: Layout | None = None) -> Staged:
-    """Describe the files in `source`, after those of the layout they are added to.
-
-    Rows added to a shuffled layout are not mixed with the old ones, so the result does not count as shuffled.
-    """
+def stage(source: Path, destination: Path, arrangement: Arrangement) -> Staged:
+    """Describe the files in `source` under the paths that they will have."""
     written = read_footers(sorted((str(path) for path in source.rglob("*.parquet")), key=natural_order))
     manifest = _moved_manifest(manifest_of(written, contents=True), source, destination)
     footers = [_moved_footer(footer, source, destination) for footer in written]
-    if added_to is not None:
-        footers = [*read_footers(added_to.manifest.paths), *footers]
-        manifest = Manifest((*added_to.manifest.files, *manifest.files))
     columns = common_columns(footers) if footers else ()
     row_groups = [row_group for footer in footers for row_group in footer.row_groups]
     clustering = arrangement.hashed
@@ -68,22 +62,27 @@ def stage(source: Path, destination: Path, arrangement: Arrangement, added_to: L
         row_groups = _in_buckets(row_groups)
     elif not arrangement.shuffled:
         clustering = detect(row_groups, columns)
-    shuffled = arrangement.shuffled and added_to is None
-    blocks = arrange(row_groups, clustering)
-    layout = Layout(arrangement.name, str(destination), manifest, blocks, clustering, shuffled)
+    layout = Layout(arrangement.name, str(destination), manifest, arrange(row_groups, clustering), clustering, arrangement.shuffled)
     return Staged(source, destination, layout, columns)
 
 
-def commit(catalog: Catalog, name: str, staged: Sequence[Staged], change: Callable[[Table | None], Table]) -> Table:
+def commit(
+    catalog: Catalog, name: str, staged: Sequence[Staged], change: Callable[[Table | None], Table], operation: str = "register"
+) -> Table:
     """Move all staged files to their places and commit the table that refers to them, one step to other processes."""
 
     def moved(present: Table | None) -> Table:
         table = change(present)
-        for each in staged:
-            each.source.rename(each.destination)
+        place(staged)
         return table
 
-    return catalog.commit(name, moved)
+    return catalog.commit(name, moved, operation)
+
+
+def place(staged: Sequence[Staged]) -> None:
+    """Move staged files to their places."""
+    for each in staged:
+        each.source.rename(each.destination)
 
 
 def _moved(path: str, source: Path, destination: Path) -> str:

@@ -1,0 +1,128 @@
+"""Changes as a session offers them: one by one, or several in a transaction of the thread that began it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pyarrow as pa
+
+from nearly.engine.changes.compaction import compact, is_due
+from nearly.engine.changes.feed import changes
+from nearly.engine.changes.operations import ERROR
+from nearly.engine.changes.transactions import Find, Transaction
+from nearly.engine.engine import Engine
+from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.versions import Commit
+from nearly.engine.writing.parquet_writer import Progress
+from nearly.engine.writing.preparation import prepare
+from nearly.errors import Conflict, EngineError, NearlyError, SchemaError
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 5
+"""How often a change is tried again that met another one, as when the table is compacted meanwhile."""
+
+Stream = tuple[str, int]
+
+
+class Changes:
+    """Inserts, deletes, updates and merges rows of the tables of an engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._mine = threading.local()
+        self._waiting: set[str] = set()
+        self._later = ThreadPoolExecutor(1, thread_name_prefix="nearly-compact")
+
+    def insert(self, name: str, rows: Any, batch: Stream | None = None) -> Table:
+        return self._change(name, lambda found: found.insert(rows), batch)
+
+    def delete(self, name: str, rows: Any, where: str | None, missing: str = ERROR, batch: Stream | None = None) -> Table:
+        if (rows is None) == (where is None):
+            raise SchemaError("delete takes either rows or where=..., to empty a table where='true'")
+        if where is not None:
+            return self._change(name, lambda found: found.delete_where(where), batch)
+        return self._change(name, lambda found: found.delete(rows, missing), batch)
+
+    def update(self, name: str, assignments: Mapping[str, str], where: str | None, batch: Stream | None = None) -> Table:
+        return self._change(name, lambda found: found.update(assignments, where), batch)
+
+    def merge(self, name: str, rows: Any, batch: Stream | None = None) -> Table:
+        return self._change(name, lambda found: found.merge(rows), batch)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All changes of this thread, until the block ends, become visible together; none when it ends by an error."""
+        if getattr(self._mine, "open", None) is not None:
+            raise EngineError("a transaction is open already; they cannot be nested")
+        with Transaction(self._engine, several=True) as transaction:
+            self._mine.open = transaction
+            try:
+                yield
+            finally:
+                self._mine.open = None
+
+    def compact(self, name: str, progress: Progress | None = None) -> Table:
+        """Compact a table, and write again what is behind of its other layouts; once more when a commit came between."""
+        self._engine.life.refuse_over()
+        for attempt in range(ATTEMPTS):
+            try:
+                table = compact(self._engine, name, progress)
+                break
+            except Conflict:
+                if attempt == ATTEMPTS - 1:
+                    raise
+        for layout in (*table.behind, *(each for each in table.layouts[1:] if each.vectors)):
+            by, buckets = (None, None) if layout.clustering is None else (layout.clustering.columns, layout.clustering.buckets)
+            table = prepare(self._engine.catalog, self._engine.cluster.spark, name, by, buckets)
+        return table
+
+    def between(self, name: str, since: int, until: int | None = None) -> pa.Table:
+        return changes(self._engine, name, since, until)
+
+    def history(self, name: str) -> list[Commit]:
+        return self._engine.catalog.commits(name)
+
+    def close(self) -> None:
+        """Wait for a compaction that is under way."""
+        self._later.shutdown(cancel_futures=True)
+
+    def _compact_later(self, table: Table) -> None:
+        """Compact a table in the background when that is due; a commit meanwhile puts it off."""
+        name = table.name.lower()
+        if name in self._waiting or not is_due(self._engine, table):
+            return
+
+        def work() -> None:
+            try:
+                with suppress(Conflict):
+                    compact(self._engine, name)
+            except NearlyError:
+                logger.warning("table %r could not be compacted", name, exc_info=True)
+            finally:
+                self._waiting.discard(name)
+
+        self._waiting.add(name)
+        self._later.submit(work)
+
+    def _change(self, name: str, find: Find, batch: Stream | None) -> Table:
+        self._engine.life.refuse_over()
+        transaction: Transaction | None = getattr(self._mine, "open", None)
+        if transaction is not None:
+            return transaction.change(name, find, batch)
+        for attempt in range(ATTEMPTS):
+            try:
+                with Transaction(self._engine) as alone:
+                    alone.change(name, find, batch)
+                break
+            except Conflict:
+                if attempt == ATTEMPTS - 1:
+                    raise
+        table = self._engine.catalog.table(name)
+        self._compact_later(table)
+        return table

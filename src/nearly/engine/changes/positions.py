@@ -1,0 +1,120 @@
+"""Where rows lie: the file and the number of each row that a condition, a key or a whole row names.
+
+The driver's engine looks for them, over the files of one layout. Law: a row given twice names two rows, as in a bag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearly.engine.engine import Engine
+from nearly.engine.native.failures import explained
+from nearly.engine.native.reading import FILE, ROW
+from nearly.engine.storage.batches import Gone
+from nearly.engine.storage.layouts import Layout, Table
+from nearly.plan import types
+from nearly.plan.quoting import native_name
+from nearly.plan.schema import SchemaColumn
+
+GIVEN = "given"
+_NUMBER = "nearly_number"
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Rows of a layout's files, in order of file and row."""
+
+    files: NDArray[np.int32]
+    rows: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, found: pa.Table) -> Positions:
+        files = found[FILE].to_numpy().astype(np.int32)
+        rows = found[ROW].to_numpy().astype(np.int64)
+        order = np.lexsort((rows, files))
+        return cls(files[order], rows[order])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def table(self) -> pa.Table:
+        """As a deletion vector is stored."""
+        return pa.table({"file": pa.array(self.files, pa.int32()), "row": pa.array(self.rows, pa.int64())})
+
+    def by_block(self, layout: Layout) -> tuple[Gone, ...]:
+        """How many of them lie in each part of a block."""
+        numbers = {path: number for number, path in enumerate(layout.manifest.paths)}
+        found: list[Gone] = []
+        for block in layout.blocks:
+            for part in block.parts:
+                number = numbers[part.path]
+                first, end = np.searchsorted(self.files, [number, number + 1])
+                inside = np.searchsorted(self.rows[first:end], [part.first_row, part.first_row + part.rows])
+                if inside[1] > inside[0]:
+                    found.append((number, part.first_row_group, int(inside[1] - inside[0])))
+        return tuple(found)
+
+
+def placed(table: Table) -> Table:
+    """The table with two more columns: the file and the number of each row."""
+    return replace(table, columns=(*table.columns, SchemaColumn(FILE, types.INT, False), SchemaColumn(ROW, types.LONG, False)))
+
+
+def by_key(engine: Engine, table: Table, layout: Layout, keys: pa.Table) -> pa.Table:
+    """The rows of a layout that have one of the keys given, with their positions."""
+    return _run(
+        engine, f"SELECT s.* FROM ({_rows(engine, table, layout)}) AS s SEMI JOIN {GIVEN} AS g ON {_same(keys.column_names)}", keys
+    )
+
+
+def by_content(engine: Engine, table: Table, layout: Layout, rows: pa.Table) -> pa.Table:
+    """For every row given, one row of a layout that is equal in these columns, where there still is one; with their positions."""
+    names = rows.column_names
+    columns = ", ".join(native_name(name) for name in names)
+    stored = f"SELECT s.* FROM ({_rows(engine, table, layout)}) AS s SEMI JOIN {GIVEN} AS g ON {_same(names)}"
+    counted = "SELECT *, row_number() OVER (PARTITION BY {by}{order}) AS {number} FROM {rows}"
+    mine = counted.format(by=columns, order=f" ORDER BY {FILE}, {ROW}", number=_NUMBER, rows=f"({stored})")
+    theirs = counted.format(by=columns, order="", number=_NUMBER, rows=GIVEN)
+    same = f"{_same(names)} AND s.{_NUMBER} = g.{_NUMBER}"
+    return _run(engine, f"SELECT s.* EXCLUDE ({_NUMBER}) FROM ({mine}) AS s SEMI JOIN ({theirs}) AS g ON {same}", rows)
+
+
+def duplicates(engine: Engine, keys: pa.Table) -> pa.Table:
+    """Keys that are given more than once."""
+    columns = ", ".join(native_name(name) for name in keys.column_names)
+    return _run(engine, f"SELECT {columns} FROM {GIVEN} GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1", keys)
+
+
+def absent(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
+    """A key that is given but not found."""
+    names = keys.column_names
+    columns = ", ".join(native_name(name) for name in names)
+    sql = f"SELECT {columns} FROM {GIVEN} AS g ANTI JOIN found AS s ON {_same(names)} ORDER BY ALL LIMIT 1"
+    return _run(engine, sql, keys, found.select(names))
+
+
+def _rows(engine: Engine, table: Table, layout: Layout) -> str:
+    names = [column.name for column in placed(table).columns]
+    return str(engine.native.reader.whole(placed(table), layout, names).sql(dialect="duckdb"))
+
+
+def _same(names: Sequence[str]) -> str:
+    columns = [native_name(name) for name in names]
+    return " AND ".join(f"s.{column} IS NOT DISTINCT FROM g.{column}" for column in columns)
+
+
+def _run(engine: Engine, sql: str, given: pa.Table, found: pa.Table | None = None) -> pa.Table:
+    local = engine.native.local
+    local.configure(engine.native.settings)
+    inputs = {GIVEN: given} if found is None else {GIVEN: given, "found": found}
+    try:
+        return local.run(sql, (), inputs)
+    except duckdb.Error as trouble:
+        raise explained(trouble) from trouble

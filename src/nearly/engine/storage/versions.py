@@ -1,0 +1,270 @@
+"""The versions of a table: a whole description now and then, and the batches between.
+
+    table.json          the head: which description is the present one, the batches since, and what is kept of the past
+    whole-<id>.json     a description of all layouts; never changed
+    log-<id>.json       the batches of an epoch that is over; never changed
+
+An epoch is a description and the batches after it. A new one begins when the batches become many, when a layout is added, when the
+table is compacted, and when its rows are replaced without a record of what changed; only the last leaves a gap in the log.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nearly.engine.storage.batches import Batch, after
+from nearly.engine.storage.durable import write_durably
+from nearly.engine.storage.layouts import Layout, Table
+from nearly.engine.storage.serialise import batch_content, decode, encode, opened, read_batch, sealed
+from nearly.errors import EngineError, SchemaError
+
+HEAD = "table.json"
+MOST_BATCHES = 32
+"""After so many batches a table is described as a whole again: reading it and committing to it take time for each."""
+KEPT = dt.timedelta(days=7)
+"""Versions of an epoch that is over can be read so long, and longer while something pins them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One version of a table: when it was made, by what, and how many rows that changed."""
+
+    version: int
+    time: dt.datetime
+    operation: str
+    inserted: int | None = None
+    updated: int | None = None
+    deleted: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """A whole description of a table, and the batches since."""
+
+    file: str
+    table: Table
+    time: dt.datetime
+    operation: str
+    batches: tuple[Batch, ...] = ()
+
+    def at(self, version: int) -> Table:
+        return after(self.table, (batch for batch in self.batches if batch.version <= version))
+
+    @property
+    def last(self) -> int:
+        return self.batches[-1].version if self.batches else self.table.version
+
+    @property
+    def commits(self) -> Iterator[Commit]:
+        yield Commit(self.table.version, self.time, self.operation)
+        for batch in self.batches:
+            yield Commit(batch.version, batch.time, batch.operation, batch.inserted, batch.updated, batch.deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class PastEpoch:
+    """An epoch that is over: its versions, its files, and the directories that they need."""
+
+    file: str
+    log: str
+    first: int
+    last: int
+    ended: dt.datetime
+    directories: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """All that is known of a table's versions."""
+
+    present: Epoch
+    table: Table
+    past: tuple[PastEpoch, ...] = ()
+    streams: Mapping[str, int] = field(default_factory=dict)
+
+    def with_batch(self, batch: Batch) -> Versions:
+        """After one more commit."""
+        streams = {**self.streams, batch.stream[0]: batch.stream[1]} if batch.stream else self.streams
+        epoch = replace(self.present, batches=(*self.present.batches, batch))
+        return replace(self, present=epoch, table=after(self.table, [batch]), streams=streams)
+
+
+def begun(table: Table, operation: str, time: dt.datetime | None = None) -> Epoch:
+    """A new epoch, not yet written."""
+    return Epoch(f"whole-{uuid.uuid4().hex[:12]}.json", table, time or now(), operation)
+
+
+def now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+def directories_of(epoch: Epoch, directory: Path) -> set[str]:
+    """The directories below the table's own that hold files of an epoch."""
+    used = set()
+    for layout in (*epoch.table.layouts, *epoch.table.behind):
+        used |= set(_below(directory, _paths(layout)))
+    for batch in epoch.batches:
+        files = [file for each in batch.layouts for file in (*each.files, each.vector)]
+        used |= set(_below(directory, [file.path for file in (*files, batch.went) if file is not None]))
+    return used
+
+
+def _below(directory: Path, paths: Iterable[str]) -> Iterator[str]:
+    for path in map(Path, paths):
+        if path.is_relative_to(directory) and path != directory:
+            yield path.relative_to(directory).parts[0]
+
+
+def _paths(layout: Layout) -> list[str]:
+    return [layout.path, *layout.manifest.paths, *(vector.path for vector in layout.vectors)]
+
+
+class VersionStore:
+    """Reads and writes the versions of the tables of a catalog; what was read is kept until it is replaced."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = str(root)
+        self._heads: dict[Path, tuple[tuple[int, int], Versions]] = {}
+        self._wholes: dict[Path, Table] = {}
+        self._at: dict[tuple[Path, int], Table] = {}
+
+    def load(self, directory: Path) -> Versions | None:
+        """The versions as last committed, None where there is no table; read again only when the head was replaced."""
+        head = directory / HEAD
+        try:
+            status = head.stat()
+            stamp = (status.st_mtime_ns, status.st_ino)
+            if head not in self._heads or self._heads[head][0] != stamp:
+                self._heads[head] = stamp, self._read(directory, head.read_text(encoding="utf-8"))
+            return self._heads[head][1]
+        except FileNotFoundError:
+            if head.exists():
+                return self.load(directory)  # it was replaced while it was read
+            return None
+        except (OSError, UnicodeDecodeError, EngineError) as error:
+            raise EngineError(
+                f"the catalog file {head} cannot be used: {error}; restore it, or remove the directory {directory} and "
+                f"register the table again"
+            ) from error
+
+    def begin(self, directory: Path, before: Versions | None, epoch: Epoch) -> Versions:
+        """Write a new epoch and make it the present one; versions of the old ones that are still kept can be read."""
+        write_durably(directory / epoch.file, encode(epoch.table, self.root).encode())
+        past = () if before is None else before.past
+        if before is not None and before.present.table.version < epoch.table.version:
+            past = (*past, self._closed(directory, before.present))
+        alive = tuple(each for each in past if epoch.time - each.ended < KEPT or each.last >= self._pinned(directory))
+        versions = Versions(epoch, epoch.table, alive, {} if before is None else before.streams)
+        self.write(directory, versions)
+        return versions
+
+    def write(self, directory: Path, versions: Versions) -> None:
+        """Replace the head, which is the commit."""
+        write_durably(directory / HEAD, self.head(versions).encode())
+
+    def head(self, versions: Versions) -> str:
+        """The text of a head."""
+        present = versions.present
+        return sealed({
+            "whole": present.file, "time": present.time.isoformat(), "operation": present.operation,
+            "batches": [batch_content(batch, present.table.columns, self.root) for batch in present.batches],
+            "streams": dict(versions.streams),
+            "past": [[e.file, e.log, e.first, e.last, e.ended.isoformat(), e.directories] for e in versions.past],
+        })  # fmt: skip
+
+    def at(self, directory: Path, versions: Versions, version: int) -> Table:
+        """The table in one of its versions."""
+        for file, find in self._holding(directory, versions, version):
+            if (file, version) not in self._at:
+                table = find().at(version)
+                self._at[file, version] = replace(table, name=f"{table.name}@{version}")
+            return self._at[file, version]
+        name, known = versions.table.name, sorted(self._known(versions))
+        spans = ", ".join(f"{first} to {last}" if first < last else str(first) for first, last in known)
+        raise SchemaError(f"table {name!r} has no version {version} that can still be read; there are {spans}")
+
+    def commits(self, directory: Path, versions: Versions) -> list[Commit]:
+        """All versions that can be read, the newest first."""
+        found: dict[int, Commit] = {}
+        for epoch in self._epochs(directory, versions, 0, versions.table.version):
+            for commit in epoch.commits:
+                known = found.get(commit.version)
+                if known is None or known.inserted is None:
+                    found[commit.version] = commit if known is None or commit.inserted is not None else known
+        return sorted(found.values(), key=lambda commit: -commit.version)
+
+    def batches(self, directory: Path, versions: Versions, since: int, until: int) -> dict[int, Batch]:
+        """The batches after one version up to another, by version; what was replaced as a whole has none."""
+        epochs = self._epochs(directory, versions, since, until)
+        return {batch.version: batch for epoch in epochs for batch in epoch.batches if since < batch.version <= until}
+
+    def _holding(self, directory: Path, versions: Versions, version: int) -> Iterator[tuple[Path, Callable[[], Epoch]]]:
+        """The epochs that have a version, the newest first, and how to read them."""
+        present = versions.present
+        if present.table.version <= version <= present.last:
+            yield directory / present.file, lambda: present
+        for each in reversed(versions.past):
+            if each.first <= version <= each.last:
+                yield directory / each.file, partial(self._past, directory, each)
+
+    def _known(self, versions: Versions) -> set[tuple[int, int]]:
+        return {(each.first, each.last) for each in versions.past} | {(versions.present.table.version, versions.present.last)}
+
+    def _epochs(self, directory: Path, versions: Versions, first: int, last: int) -> Iterator[Epoch]:
+        """The epochs that have versions between two, the newest first."""
+        present = versions.present
+        if present.last >= first and present.table.version <= last:
+            yield present
+        for each in reversed(versions.past):
+            if each.last >= first and each.first <= last:
+                yield self._past(directory, each)
+
+    def _past(self, directory: Path, past: PastEpoch) -> Epoch:
+        table = self._whole(directory / past.file)
+        text = (directory / past.log).read_text(encoding="utf-8")
+        return opened(text, lambda read: self._epoch(past.file, table, read))
+
+    def _closed(self, directory: Path, epoch: Epoch) -> PastEpoch:
+        """An epoch that is over, with its batches in a file of their own."""
+        log = epoch.file.replace("whole-", "log-")
+        content = {
+            "time": epoch.time.isoformat(), "operation": epoch.operation,
+            "batches": [batch_content(batch, epoch.table.columns, self.root) for batch in epoch.batches],
+        }  # fmt: skip
+        write_durably(directory / log, sealed(content).encode())
+        used = tuple(sorted(directories_of(epoch, directory)))
+        return PastEpoch(epoch.file, log, epoch.table.version, epoch.last, now(), used)
+
+    def _read(self, directory: Path, text: str) -> Versions:
+        return opened(text, lambda read: self._versions(directory, read))
+
+    def _versions(self, directory: Path, read: Any) -> Versions:
+        whole = self._whole(directory / read["whole"])
+        present = self._epoch(read["whole"], whole, read)
+        past = tuple(PastEpoch(file, log, low, high, _time(at), tuple(used)) for file, log, low, high, at, used in read["past"])
+        return Versions(present, after(whole, present.batches), past, read["streams"])
+
+    def _epoch(self, file: str, table: Table, read: Any) -> Epoch:
+        batches = tuple(read_batch(each, table.columns, self.root) for each in read["batches"])
+        return Epoch(file, table, _time(read["time"]), read["operation"], batches)
+
+    def _whole(self, file: Path) -> Table:
+        """A whole description; those of many tables fit into memory, and none changes."""
+        if file not in self._wholes:
+            self._wholes[file] = decode(file.read_text(encoding="utf-8"), self.root)
+        return self._wholes[file]
+
+    def _pinned(self, directory: Path) -> float:
+        """The oldest version that something lasting needs."""
+        found = [int(pin.read_text(encoding="utf-8")) for pin in (directory / "pins").glob("*.pin")]
+        return min(found, default=float("inf"))
+
+
+def _time(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)
