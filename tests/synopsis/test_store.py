@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import nearly
+from nearly.engine.storage.durable import write_durably
 from nearly.plan import types
 from nearly.synopsis.build.definition import Definition
 from nearly.synopsis.build.drafting import Shape
@@ -197,6 +199,32 @@ def test_texts_of_a_batch_that_was_not_written_are_forgotten(tmp_path: Path, mon
 
 def _full_disk(path: Path, data: bytes) -> None:
     raise nearly.EngineError(f"cannot write {path}: No space left on device")
+
+
+def test_questions_and_planning_do_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a batch is being written, queries have the state before it, and a tree can be planned again; nothing is lost by it."""
+    synopsis = stored(tmp_path / "s")
+    synopsis.insert([ROW])
+    writing, go_on = threading.Event(), threading.Event()
+
+    def slow_disk(path: Path, data: bytes) -> None:
+        writing.set()
+        assert go_on.wait(HUNG)
+        write_durably(path, data)
+
+    monkeypatch.setattr("nearly.synopsis.upkeep.log.write_durably", slow_disk)
+    writer = threading.Thread(target=synopsis.insert, args=([ROW | {"id": 2}],))
+    writer.start()
+    assert writing.wait(HUNG)
+    assert count(synopsis) == 501
+    assert synopsis.repartition()
+    assert count(synopsis) == 501
+    go_on.set()
+    writer.join()
+    assert count(synopsis) == 502
+    synopsis.repartition()
+    synopsis.store.close()
+    assert count(synopsis) == count(reopen(tmp_path / "s")) == 502
 
 
 def test_closing_without_a_snapshot_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,8 @@ Step = Change | Callable[[], Mapping[str, Any]]
 class Intake:
     """The way of changes into the trees of a synopsis, in one order; `number` is that of the last batch that was taken.
 
-    The lock is held over a whole batch, so that nobody sees the archive in the middle of one.
+    A batch is written while queries go on: the trees' lock is held while they move, and over all of a batch with questions, so that
+    planning never begins at a state that the log does not have.
     """
 
     def __init__(
@@ -50,7 +51,8 @@ class Intake:
         self.schema = definition.schema
         self._trees = trees
         self._archive = archive
-        self._lock = lock
+        self._order = threading.RLock()
+        self._moving = lock
         self._failed = False
         self._saved = number
         self._pending: list[Change] = []
@@ -68,7 +70,7 @@ class Intake:
         take effect. Answers depend on changes, so with questions the batch is written after; if that fails, nothing more is taken
         until the synopsis is opened again.
         """
-        with self._lock:
+        with self._order:
             if self._failed:
                 raise EngineError(
                     f"synopsis {self.name!r} is not at the state of its log, which could not be written; close the session, "
@@ -112,14 +114,15 @@ class Intake:
             self._failed = False
             return ()
         replies = []
-        self._failed = True
-        for step in steps:
-            if isinstance(step, Change):
-                self._move((step,), self.number + 1)
-            else:
-                replies.append(step())
-        self._log(replace(logged, replies=tuple(replies)))
-        self._failed = False
+        with self._moving:
+            self._failed = True
+            for step in steps:
+                if isinstance(step, Change):
+                    self._move((step,), self.number + 1)
+                else:
+                    replies.append(step())
+            self._log(replace(logged, replies=tuple(replies)))
+            self._failed = False
         return tuple(replies)
 
     def _log(self, logged: LoggedBatch) -> None:
@@ -127,8 +130,9 @@ class Intake:
             self.store.log.append(self.number + 1, logged)
 
     def _move(self, changes: Changes, number: int) -> None:
-        for tree in self._trees:
-            tree.apply(changes, number)
+        with self._moving:
+            for tree in self._trees:
+                tree.apply(changes, number)
 
     def _taken(self, number: int, logged: LoggedBatch) -> None:
         """Remember a batch that the trees have."""
@@ -208,7 +212,7 @@ class Intake:
 
     def save(self) -> None:
         """Write a snapshot, so that opening again replays less."""
-        with self._lock:
+        with self._order:
             if self.store is not None:
                 self._own()
                 self.store.save(self.definition, [tree.state for tree in self._trees], self.number, self.streams)

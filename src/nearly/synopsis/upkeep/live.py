@@ -143,7 +143,7 @@ class Repartitioned:
 class LiveTree:
     """A state that one thread at a time may change; queries look at readings of it.
 
-    Trees of one synopsis share a lock, which is held over a whole batch: the archive is never seen in the middle of one.
+    Trees of one synopsis share a lock, so that all have taken a batch or none.
     `applied` is the number of the last change that the state has taken.
     """
 
