@@ -171,7 +171,7 @@ class Synopsis:
 
     def _replan(self, tree: LiveTree) -> None:
         try:
-            tree.repartition(force=False)
+            tree.repartition("auto", force=False)
         except Exception:
             logger.exception("synopsis %s could not be planned again; the old tree goes on", self.name)
 

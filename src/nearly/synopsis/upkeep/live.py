@@ -220,7 +220,7 @@ class LiveTree:
             return done
 
     def _proposal(self, reading: TreeReading, levels: int | str | None) -> Proposal:
-        if levels is None:
+        if levels is None or (levels == "auto" and reading.sample.exhausted):
             return propose(reading, self.shape)
         worst = int(reading.leaf_variances.argmax())
         return propose_around(reading, self.shape, worst, None if levels == "auto" else int(levels))
