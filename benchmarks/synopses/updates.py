@@ -15,7 +15,7 @@ from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape
 from nearly.synopsis.query.estimates import answer
 from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Floats, Hashes, Integers, Rows
-from nearly.synopsis.structure.state import Change, Changes
+from nearly.synopsis.structure.state import Changes, RowChange
 from nearly.synopsis.structure.tree import Condition
 from nearly.synopsis.upkeep.live import LiveTree
 
@@ -63,7 +63,7 @@ def sorted_arrivals(data: DataSet, queries: int) -> Record:
     start = len(rows) // 10
     live, fixed = (Follower(rows.take(np.arange(start)), _shape(len(rows)), replan) for replan in (True, False))
     for begin in range(start, len(rows), BATCH):
-        changes = (Change(True, rows.take(np.arange(begin, min(len(rows), begin + BATCH)))),)
+        changes = (RowChange(True, rows.take(np.arange(begin, min(len(rows), begin + BATCH)))),)
         live.take(changes)
         fixed.take(changes)
     return _judged("sorted arrivals", live, fixed, rows, data.queries(queries, 21))
@@ -79,7 +79,7 @@ def concentrated_deletes(data: DataSet, queries: int) -> Record:
     for step in range(1, 10):
         gone = _in_some_leaves(fixed.tree.reading(), rows, present, rng)
         arriving = np.arange(start * step, min(len(rows), start * (step + 1)))
-        for change in (Change(False, rows.take(gone)), Change(True, rows.take(arriving))):
+        for change in (RowChange(False, rows.take(gone)), RowChange(True, rows.take(arriving))):
             live.take((change,))
             fixed.take((change,))
         present = np.concatenate([np.setdiff1d(present, gone), arriving])
@@ -150,7 +150,7 @@ def pause(data: DataSet) -> float:
         time.sleep(BETWEEN_QUESTIONS)
         place += 1
         if place % 50 == 0 and begin + 5_000 < len(rows):
-            follower.take((Change(True, rows.take(np.arange(begin, begin + 5_000))),))
+            follower.take((RowChange(True, rows.take(np.arange(begin, begin + 5_000))),))
             begin += 5_000
     worker.join()
     return 1e3 * worst

@@ -18,7 +18,7 @@ from nearly.synopsis.build.drafting import LeafCounts, Shape, draft, finished
 from nearly.synopsis.build.passes import Census
 from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Rows, concatenate
-from nearly.synopsis.structure.state import KEPT, Change, Largest, TreeState
+from nearly.synopsis.structure.state import KEPT, Largest, RowChange, TreeState
 from nearly.synopsis.structure.statistics import leaf_statistics
 from nearly.synopsis.upkeep.live import drift
 from tests.fixtures.driver_only import driver_only
@@ -168,7 +168,7 @@ def test_sorted_arrivals_are_planned_for_again(levels: int | str | None) -> None
     shape = Shape((0,), 32, 3_200)
     tree, archive = live_tree(rows.take(np.arange(8_000)), shape)
     for number, start in enumerate(range(8_000, 40_000, 4_000), 1):
-        changes = (Change(True, rows.take(np.arange(start, start + 4_000))),)
+        changes = (RowChange(True, rows.take(np.arange(start, start + 4_000))),)
         archive.log.append(changes)
         tree.apply(changes, number)
     assert tree.questionable()
@@ -191,7 +191,7 @@ def test_leaves_that_fall_empty_are_planned_for_again() -> None:
     rows = rows_of(rng.random(30_000), rng.exponential(size=30_000))
     tree, archive = live_tree(rows, Shape((0,), 32, 3_200))
     gone = np.flatnonzero(rows.coordinates[0] < 0.28)
-    changes = (Change(False, rows.take(gone)),)
+    changes = (RowChange(False, rows.take(gone)),)
     archive.log.append(changes)
     tree.apply(changes, 1)
     assert re.search("of 0 leaves grew, and of [1-9]", drift(tree.reading(), tree.state.built_variance) or "")
@@ -205,7 +205,7 @@ def test_a_drift_that_no_other_tree_mends_is_judged_once() -> None:
     rng = np.random.default_rng(9)
     tree, archive = live_tree(rows_of(rng.integers(0, 4, 20_000), rng.exponential(size=20_000)), Shape((0,), 4, 2_000))
     for number, (column, drifts) in enumerate([(np.ones(20_000), True), (rng.integers(0, 4, 3_000), False)], 1):
-        archive.log.append((Change(True, rows_of(column, rng.exponential(size=len(column)), 100_000 * number)),))
+        archive.log.append((RowChange(True, rows_of(column, rng.exponential(size=len(column)), 100_000 * number)),))
         tree.apply(archive.log[-1], number)
         assert bool(tree.questionable()) == drifts
         assert tree.repartition(force=False) is None
@@ -230,7 +230,7 @@ def test_a_part_is_planned_again_alone(seed: int, columns: tuple[int, ...], pool
             done = tree.repartition(levels)
             assert done is not None
         new, gone = random_rows(rng, 60, 1_000 * number), rng.choice(len(live), 30, replace=False)
-        changes = (Change(True, new), Change(False, live.take(gone)))
+        changes = (RowChange(True, new), RowChange(False, live.take(gone)))
         archive.log.append(changes)
         tree.apply(changes, number)
         live = concatenate([live.take(np.setdiff1d(np.arange(len(live)), gone)), new])
@@ -283,8 +283,8 @@ def test_changes_during_planning_are_not_lost() -> None:
         nonlocal number
         for start in range(20_000, 30_000, 500):
             changes = (
-                Change(True, rows.take(np.arange(start, start + 500))),
-                Change(False, rows.take(np.arange(start, start + 100))),
+                RowChange(True, rows.take(np.arange(start, start + 500))),
+                RowChange(False, rows.take(np.arange(start, start + 100))),
             )
             with lock:
                 archive.log.append(changes)

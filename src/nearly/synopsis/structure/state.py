@@ -221,14 +221,14 @@ def _both(old: Sample | Outliers, fresh: Sample | Outliers, graft: Graft) -> tup
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RowChange:
     """Rows that come, or go. An update is a delete followed by an insert."""
 
     insert: bool
     rows: Rows
 
 
-Changes = Sequence[Change]
+Changes = Sequence[RowChange]
 
 
 def apply(state: TreeState, changes: Changes) -> None:
@@ -244,14 +244,14 @@ def apply(state: TreeState, changes: Changes) -> None:
 
 def of_measure(changes: Changes, measure: int) -> Changes:
     """Changes as the trees of one measure see them."""
-    return [Change(each.insert, each.rows.of(measure)) for each in changes]
+    return [RowChange(each.insert, each.rows.of(measure)) for each in changes]
 
 
 def concerning(changes: Changes, scales: Scales, leaves: slice | None) -> Changes:
     """The part of changes that concerns some leaves of a tree."""
     if leaves is None:
         return changes
-    return [Change(each.insert, each.rows.take(among(scales.tree.leaf_of(each.rows.coordinates), leaves))) for each in changes]
+    return [RowChange(each.insert, each.rows.take(among(scales.tree.leaf_of(each.rows.coordinates), leaves))) for each in changes]
 
 
 def size(changes: Changes) -> int:

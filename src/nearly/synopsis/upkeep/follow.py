@@ -20,7 +20,7 @@ from nearly.engine.spark.kafka_source import kafka_stream, send
 from nearly.engine.spark.stream_follow import Following, follow_stream
 from nearly.errors import NearlyError, SchemaError
 from nearly.synopsis.upkeep.intake import Step
-from nearly.synopsis.upkeep.records import DELETE, INSERT, Poison, SortedRows, parsed, sorted_rows
+from nearly.synopsis.upkeep.records import DELETE, INSERT, Poison, SortedRecords, parsed, sorted_rows
 
 if TYPE_CHECKING:
     from nearly.synopsis.synopsis import Synopsis
@@ -106,8 +106,8 @@ def _question(synopsis: Synopsis, value: bytes | None, fallback_id: str) -> Step
     return lambda: answered(synopsis, value, fallback_id)
 
 
-def _changes(synopsis: Synopsis, records: list[tuple[str, bytes | None]], topics: Topics) -> SortedRows:
-    found = SortedRows()
+def _changes(synopsis: Synopsis, records: list[tuple[str, bytes | None]], topics: Topics) -> SortedRecords:
+    found = SortedRecords()
     for topic, kind in ((topics.insert, INSERT), (topics.delete, DELETE)):
         mine = [value for each, value in records if each == topic]
         if mine:

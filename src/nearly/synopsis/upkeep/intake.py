@@ -15,7 +15,7 @@ from nearly.errors import EngineError, NearlyError, SchemaError
 from nearly.synopsis.build.definition import Definition
 from nearly.synopsis.structure.rows import Hashes, Mask
 from nearly.synopsis.structure.schema import as_table, fitted
-from nearly.synopsis.structure.state import Change, Changes
+from nearly.synopsis.structure.state import Changes, RowChange
 from nearly.synopsis.upkeep.live import Archive, LiveTree
 from nearly.synopsis.upkeep.log import KnownRows, LoggedBatch, known_rows
 from nearly.synopsis.upkeep.store import Store
@@ -29,7 +29,7 @@ MOST_DUPLICATES = 0.01
 Batch = tuple[str, int]
 """A stream and the number of a batch in it."""
 Replies = tuple[Mapping[str, Any], ...]
-Step = Change | Callable[[], Mapping[str, Any]]
+Step = RowChange | Callable[[], Mapping[str, Any]]
 """A change, or a question to be answered at its place among the changes."""
 
 
@@ -55,7 +55,7 @@ class Intake:
         self._moving = lock
         self._failed = False
         self._saved = number
-        self._pending: list[Change] = []
+        self._pending: list[RowChange] = []
         self._known: KnownRows | None = None
         self._rng = np.random.default_rng()
 
@@ -84,7 +84,7 @@ class Intake:
             self._pending = []
             try:
                 steps = make()
-                changes = tuple(step for step in steps if isinstance(step, Change))
+                changes = tuple(step for step in steps if isinstance(step, RowChange))
                 texts = {domain.name: domain.texts[known[domain.name] :] for domain in self.schema.domains}
                 stream, number = batch or (None, None)
                 logged = LoggedBatch(changes, stream, number, texts)
@@ -117,7 +117,7 @@ class Intake:
         with self._moving:
             self._failed = True
             for step in steps:
-                if isinstance(step, Change):
+                if isinstance(step, RowChange):
                     self._move((step,), self.number + 1)
                 else:
                     replies.append(step())
@@ -165,7 +165,7 @@ class Intake:
         """Rows in any form with the columns and types of this synopsis."""
         return fitted(self.schema, as_table(rows), self.name)
 
-    def change(self, insert: bool, table: pa.Table) -> Change:
+    def change(self, insert: bool, table: pa.Table) -> RowChange:
         """Rows of a table as a change; new texts get their numbers. Rows that are to be deleted must be there."""
         if insert:
             self.schema.learn(table)
@@ -173,7 +173,7 @@ class Intake:
             if not self.schema.key:
                 words = self._rng.integers(0, 2**63, table.num_rows, dtype=np.uint64)
             rows = self.schema.rows(table, words)
-            made = Change(True, rows if words is None else self.schema.identified(rows))
+            made = RowChange(True, rows if words is None else self.schema.identified(rows))
         else:
             strange = self.strange(table)
             if strange.any():
@@ -182,7 +182,7 @@ class Intake:
                     f"{int(strange.sum()):,} of the rows to be deleted are not in synopsis {self.name!r}, such as {first}; a row "
                     f"must be given with all its columns as it is, and nothing was deleted"
                 )
-            made = Change(False, self.schema.rows(table))
+            made = RowChange(False, self.schema.rows(table))
         self._pending.append(made)
         return made
 

@@ -19,7 +19,7 @@ from nearly.engine.storage.durable import write_durably, writing_in
 from nearly.errors import EngineError
 from nearly.synopsis.build.packing import from_bytes, pack_rows, to_bytes, unpack_rows
 from nearly.synopsis.structure.rows import Hashes, Integers, Mask
-from nearly.synopsis.structure.state import Change, Changes
+from nearly.synopsis.structure.state import Changes, RowChange
 
 FEW = 1 << 20
 """So many different rows of changes are kept apart from the archive's, which are costly to move."""
@@ -60,7 +60,7 @@ class ChangeLog:
     def read(self, number: int) -> LoggedBatch:
         arrays = from_bytes(self._file(number).read_bytes())
         meta = json.loads(arrays["meta"].tobytes())
-        changes = tuple(Change(insert, unpack_rows(arrays, f"{place}_")) for place, insert in enumerate(meta["inserts"]))
+        changes = tuple(RowChange(insert, unpack_rows(arrays, f"{place}_")) for place, insert in enumerate(meta["inserts"]))
         return LoggedBatch(changes, meta["stream"], meta["number"], meta["texts"], tuple(meta["replies"]))
 
     def after(self, number: int, upto: int | None = None) -> Iterator[tuple[int, LoggedBatch]]:
@@ -124,7 +124,7 @@ class KnownRows:
         if len(self._changed.hashes) > FEW:
             self._archived, self._changed = self._archived.plus(self._changed), _Bag.of(np.empty(0, np.uint64))
 
-    def missing(self, contents: Hashes, pending: list[Change]) -> Mask:
+    def missing(self, contents: Hashes, pending: list[RowChange]) -> Mask:
         """Which of these rows are not there, changes that are about to be applied included."""
         there = self._archived.count(contents) + self._changed.count(contents) + _moved(pending).count(contents)
         order = np.argsort(contents, kind="stable")

@@ -22,7 +22,7 @@ from nearly.plan import types
 from nearly.plan.types import to_arrow
 from nearly.synopsis.structure.rows import Mask
 from nearly.synopsis.structure.schema import Schema
-from nearly.synopsis.structure.state import Change
+from nearly.synopsis.structure.state import RowChange
 from nearly.synopsis.upkeep.intake import Intake
 
 INSERT, DELETE, UPDATE = "insert", "delete", "update"
@@ -37,10 +37,10 @@ Poison = list[dict[str, Any]]
 
 
 @dataclass(slots=True)
-class SortedRows:
+class SortedRecords:
     """Changes of a batch, inserts before deletes, and what was put aside."""
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[RowChange] = field(default_factory=list)
     poison: Poison = field(default_factory=list)
 
     def put_aside(self, table: pa.Table, reason: str) -> None:
@@ -48,9 +48,9 @@ class SortedRows:
         self.poison += [{"reason": reason, "record": None}] * max(0, table.num_rows - MOST_SHOWN)
 
 
-def sorted_rows(intake: Intake, table: pa.Table, op: str | None) -> SortedRows:
+def sorted_rows(intake: Intake, table: pa.Table, op: str | None) -> SortedRecords:
     """The changes in a table whose column `op` says what each row is; without that column all rows are inserts."""
-    found = SortedRows()
+    found = SortedRecords()
     if op is None or op not in table.column_names:
         _add(intake, found, True, table)
         return found
@@ -70,7 +70,7 @@ def _before(updated: pa.Table) -> pa.Table:
     return pa.table({name: updated.column(OLD + name if OLD + name in names else name) for name in kept})
 
 
-def _add(intake: Intake, found: SortedRows, insert: bool, table: pa.Table) -> None:
+def _add(intake: Intake, found: SortedRecords, insert: bool, table: pa.Table) -> None:
     """The rows that can be inserted or deleted as one more change; the others are put aside."""
     if not table.num_rows:
         return
@@ -87,7 +87,7 @@ def _add(intake: Intake, found: SortedRows, insert: bool, table: pa.Table) -> No
         found.put_aside(left, str(trouble))
 
 
-def _without(found: SortedRows, table: pa.Table, bad: Mask, reason: str) -> pa.Table:
+def _without(found: SortedRecords, table: pa.Table, bad: Mask, reason: str) -> pa.Table:
     if not bad.any():
         return table
     found.put_aside(table.filter(pa.array(bad)), reason)
