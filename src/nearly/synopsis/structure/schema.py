@@ -166,28 +166,6 @@ def fitted(schema: Schema, table: pa.Table, name: str) -> pa.Table:
     return pa.table(columns)
 
 
-def as_table(rows: Any) -> pa.Table:
-    """Rows in any of the usual forms as an Arrow table."""
-    try:
-        if isinstance(rows, pa.Table):
-            return rows
-        if isinstance(rows, pa.RecordBatch):
-            return pa.Table.from_batches([rows])
-        if isinstance(rows, Mapping):
-            return pa.table(dict(rows))
-        if isinstance(rows, list | tuple):
-            return pa.Table.from_pylist(list(rows))
-        if hasattr(rows, "to_arrow"):
-            return rows.to_arrow()
-        if hasattr(rows, "toArrow"):
-            return rows.toArrow()
-        return pa.Table.from_pandas(rows, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, AttributeError) as trouble:
-        raise SchemaError(
-            f"rows must be an Arrow table, a pandas frame, a dict of columns or a list of dicts: {trouble}"
-        ) from trouble
-
-
 PAIR = 2
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from nearly.engine.changes.quarantine import put_aside
 from nearly.engine.spark.kafka_source import kafka_stream, send
 from nearly.engine.spark.stream_follow import Following, follow_stream
 from nearly.errors import NearlyError, SchemaError
@@ -156,8 +157,8 @@ def encoded(reply: Mapping[str, Any]) -> tuple[bytes, bytes]:
 
 
 def _quarantine(synopsis: Synopsis, records: Poison, name: str, number: int) -> None:
-    if records and synopsis.store is not None:
-        synopsis.store.quarantine(records, name, number)
+    if synopsis.store is not None:
+        put_aside(synopsis.store.directory, name, number, records)
 
 
 def _checkpoint(synopsis: Synopsis, name: str) -> Path:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from nearly.engine.changes.given_rows import as_arrow
 from nearly.errors import EngineError, NearlyError, SchemaError
 from nearly.synopsis.build.definition import Definition
 from nearly.synopsis.structure.rows import Hashes, Mask
-from nearly.synopsis.structure.schema import as_table, fitted
+from nearly.synopsis.structure.schema import fitted
 from nearly.synopsis.structure.state import Changes, RowChange
 from nearly.synopsis.upkeep.live import Archive, LiveTree
 from nearly.synopsis.upkeep.log import KnownRows, LoggedBatch, known_rows
@@ -163,7 +164,7 @@ class Intake:
 
     def table(self, rows: Any) -> pa.Table:
         """Rows in any form with the columns and types of this synopsis."""
-        return fitted(self.schema, as_table(rows), self.name)
+        return fitted(self.schema, as_arrow(rows), self.name)
 
     def change(self, insert: bool, table: pa.Table) -> RowChange:
         """Rows of a table as a change; new texts get their numbers. Rows that are to be deleted must be there."""

@@ -19,8 +19,8 @@ import zipfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
+from nearly.engine.changes.quarantine import DIRECTORY as QUARANTINE
 from nearly.engine.storage.durable import write_durably, writing_in
 from nearly.engine.storage.locks import exclusive, is_free
 from nearly.errors import EngineError
@@ -32,7 +32,6 @@ from nearly.synopsis.upkeep.log import ChangeLog
 DESCRIPTION = "synopsis.json"
 LOG = "log"
 OWNER = "owner"
-QUARANTINE = "quarantine"
 
 
 class Store:
@@ -140,14 +139,6 @@ class Store:
                 f"the synopsis in {self.directory} cannot be read: {trouble}; drop it and build it again"
             ) from trouble
         return definition, states, int(found["number"]), dict(found["streams"])
-
-    def quarantine(self, records: list[dict[str, Any]], stream: str, number: int) -> None:
-        """Put aside what of a batch could not be used, one line each; the same batch again replaces its own."""
-        folder = self.directory / QUARANTINE
-        with writing_in(self.directory):
-            folder.mkdir(parents=True, exist_ok=True)
-        lines = [json.dumps(record, ensure_ascii=False, default=str) for record in records]
-        write_durably(folder / f"{stream}-{number:012d}.jsonl", ("\n".join(lines) + "\n").encode())
 
     @property
     def quarantined(self) -> int:
