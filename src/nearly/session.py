@@ -30,7 +30,8 @@ from nearly.progress_bar import ProgressBar
 from nearly.progressive.frame import Frame, Workspace
 from nearly.progressive.run import Request, resumed, unfinished
 from nearly.query import Help, Query
-from nearly.synopsis.catalogue import Synopses, options_from
+from nearly.synopsis.build.definition import options_from
+from nearly.synopsis.catalogue import Synopses
 from nearly.synopsis.routing import SynopsisAnswerer
 from nearly.synopsis.synopsis import Synopsis
 
@@ -278,10 +279,11 @@ class Session:
         self._open.catalog.drop(name)
 
     def create_synopsis(
-        self, name: str, table: str, measure: str, on: Any, *, key: Sequence[str] | None = None, **options: Any
+        self, name: str, table: str, measure: str | Sequence[str], on: Any, *, key: Sequence[str] | None = None, **options: Any
     ) -> Synopsis:
-        """Build a synopsis of a table: instant answers about a measure, filtered by the columns `on` (a list of lists makes several
-        trees). The options are those of `nearly.synopsis.catalogue.Options`; `key` tells rows apart for deletes.
+        """Build a synopsis of a table: instant answers about a measure, or about several, filtered by the columns `on` (a list of
+        lists makes several trees). The options are those of `nearly.synopsis.build.definition.Options`; `key` tells rows apart for
+        deletes.
         """
         with ProgressBar(f"building {name}") as bar:
             return self._open_synopses.create(name, table, measure, on, key, options_from(options), bar)
