@@ -14,10 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearly.engine.engine import Engine
-from nearly.engine.native.failures import explained
+from nearly.engine.native.failures import final
 from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.storage.batches import Gone
 from nearly.engine.storage.layouts import Layout, Table
+from nearly.errors import Unsupported
 from nearly.plan import types
 from nearly.plan.quoting import native_name
 from nearly.plan.schema import SchemaColumn
@@ -64,6 +65,9 @@ class Positions:
 
 def placed(table: Table) -> Table:
     """The table with two more columns: the file and the number of each row."""
+    for name in table.column_names:
+        if name.lower() in (FILE, ROW, _NUMBER):
+            raise Unsupported(f"table {table.name!r} cannot be changed: nearly needs the name of its column {name!r} for itself")
     return replace(table, columns=(*table.columns, SchemaColumn(FILE, types.INT, False), SchemaColumn(ROW, types.LONG, False)))
 
 
@@ -117,4 +121,4 @@ def _run(engine: Engine, sql: str, given: pa.Table, found: pa.Table | None = Non
     try:
         return local.run(sql, (), inputs)
     except duckdb.Error as trouble:
-        raise explained(trouble) from trouble
+        raise final(trouble) from trouble

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -50,8 +51,8 @@ class Transaction:
         table = self._table(name)
         if stream is not None and self._taken(table, stream):
             return table
-        change = find(Changer(self._engine, table))
-        if change.is_empty:
+        change = replace(find(Changer(self._engine, table, tuple(self._tables.values()))), stream=stream)
+        if change.is_empty and stream is None:  # that a batch was taken is remembered also where it changed nothing
             return table
         batch, directory = write_batch(self._engine, table, change)
         self._directories.append(directory)
