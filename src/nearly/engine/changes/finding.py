@@ -7,6 +7,7 @@ for another, and a value that does not fit is an error; nothing is cut off in si
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -50,13 +51,17 @@ class Finder:
     def rows(self, query: exp.Select) -> pa.Table:
         """The rows of a query whose columns have names; the driver's engine alone finds them."""
         prepared = self._planner.prepare(to_text(query), "native")
-        return self._run_here(prepared)
+        try:
+            return self._run_here(prepared)
+        except NativeFailure as failure:
+            raise EngineError(f"the change cannot be computed: {_plain(failure)}") from failure
 
     def values(self, query: exp.Expr) -> pa.Table:
         """The rows of a query that reads tables of any size, by whoever answers such queries."""
         prepared = self._planner.prepare(to_text(query))
         if prepared.kernel == "native" and not prepared.snapshot:
-            return self._run_here(prepared)
+            with suppress(NativeFailure):  # which is for Spark to judge
+                return self._run_here(prepared)
         return self.engine.run(prepared).table
 
     def columns(self, query: exp.Expr) -> list[tuple[str | None, DataType]]:
@@ -98,10 +103,7 @@ class Finder:
         if query is None:
             raise Unsupported(f"this cannot be evaluated here: {prepared.reason}")
         with self.engine.reading(prepared.snapshot):
-            try:
-                found = self.engine.at(prepared.snapshot).native.run_here(query.plan)
-            except NativeFailure as failure:
-                raise EngineError(f"the change cannot be computed: {_plain(failure)}") from failure
+            found = self.engine.at(prepared.snapshot).native.run_here(query.plan)
         return found.rename_columns(list(query.names))
 
     @cached_property
