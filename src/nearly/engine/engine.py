@@ -145,6 +145,8 @@ class Engine:
     def explain(self, prepared: Prepared) -> str:
         """What is computed where, by which kernel, and why."""
         lines = [f"kernel: {prepared.kernel}", f"why: {prepared.reason}"]
+        if prepared.snapshot:
+            lines.append(f"reads: {', '.join(f'{table.plain_name} version {table.version}' for table in prepared.snapshot)}")
         if prepared.query is not None and prepared.kernel == "native":
             pinned = self.at(prepared.snapshot)
             lines.append(explain_stages(pinned.native.stages(prepared.query.plan), self.cluster.sites, pinned.catalog.schema))

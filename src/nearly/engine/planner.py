@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 from sqlglot import exp
 
 from nearly.engine.native.python_functions import Functions
-from nearly.engine.storage.catalog import AT, Catalog, Snapshot
-from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.catalog import Catalog, Snapshot
+from nearly.engine.storage.layouts import AT, Table
 from nearly.errors import SchemaError, UnknownName, Unsupported, unknown
 from nearly.plan import functions
 from nearly.plan.binding.query import bind

@@ -81,6 +81,7 @@ class Changes:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All changes of this thread, until the block ends, become visible together; none when it ends by an error."""
+        self._engine.life.refuse_over()
         if getattr(self._mine, "open", None) is not None:
             raise EngineError("a transaction is open already; they cannot be nested")
         with Transaction(self._engine, several=True) as transaction:
@@ -106,9 +107,11 @@ class Changes:
         return table
 
     def between(self, name: str, since: int, until: int | None = None) -> pa.Table:
+        self._engine.life.refuse_over()
         return changes(self._engine, name, since, until)
 
     def history(self, name: str) -> list[Commit]:
+        self._engine.life.refuse_over()
         return self._engine.catalog.commits(name)
 
     def close(self) -> None:

@@ -53,7 +53,7 @@ def is_due(engine: Engine, table: Table) -> bool:
 def compact(engine: Engine, name: str, progress: Progress | None = None) -> Table:
     """Write what was changed anew; a commit meanwhile makes it a `Conflict`, and then nothing has happened."""
     catalog = engine.catalog
-    table = catalog.table(name)
+    table = catalog.changeable(name)
     if not table.base.vectors and not _late(engine, table):
         return table
     with engine.reading([table]), catalog.temporary(name) as temporary:

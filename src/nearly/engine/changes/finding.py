@@ -20,8 +20,8 @@ from nearly.engine.engine import Engine
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.planner import Planner, Prepared
-from nearly.engine.storage.catalog import AT, Snapshot
-from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.catalog import Snapshot
+from nearly.engine.storage.layouts import AT, Table
 from nearly.errors import EngineError, ParseError, SchemaError, Unsupported
 from nearly.plan.parse import parse_query, to_text
 from nearly.plan.schema import SchemaColumn
@@ -139,11 +139,12 @@ def parsed(text: str, what: str) -> exp.Expr:
     """One condition or expression from SQL text."""
     if not isinstance(text, str) or not text.strip():
         raise ParseError(f"the {what} is SQL text, not {text!r}")
-    tree = parse_query(f"SELECT ({text}\n) AS parsed")
+    tree = parse_query(f"SELECT {text}\n")
     used = [name for name, value in tree.args.items() if value]
-    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1 or used != ["expressions"]:
+    items = tree.expressions
+    if not isinstance(tree, exp.Select) or used != ["expressions"] or len(items) != 1 or isinstance(items[0], exp.Alias | exp.Star):
         raise ParseError(f"{text!r} is not one {what}")
-    found: exp.Expr = tree.expressions[0].this.copy()
+    found: exp.Expr = items[0].copy()
     return found
 
 

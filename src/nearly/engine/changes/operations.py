@@ -17,7 +17,7 @@ from sqlglot import exp
 from nearly.engine.changes.batch_files import Change
 from nearly.engine.changes.finding import Finder, refuse_windows, stored_rows
 from nearly.engine.changes.given_rows import as_arrow, fitted
-from nearly.engine.changes.positions import Positions, absent, by_content, by_key, duplicates
+from nearly.engine.changes.positions import Positions, absent, by_content, by_key, duplicates, pairs
 from nearly.engine.engine import Engine
 from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.storage.layouts import Table
@@ -67,9 +67,9 @@ class Changer:
             found = by_content(self.engine, self.table, self.table.base, wanted)
         self._refuse_ambiguous(found)
         if found.num_rows < wanted.num_rows and missing == ERROR:
-            row = absent(self.engine, wanted, found) if self.table.key else None
-            what = _told(row, self.table.key) if row is not None else f"{wanted.num_rows - found.num_rows} of the rows to delete"
-            raise SchemaError(f"table {self.table.name!r} has no {what}; pass missing='ignore' to delete what there is")
+            told = f"{wanted.num_rows - found.num_rows} of the rows given, all columns compared"
+            what = _told(absent(self.engine, wanted, found), self.table.key) if self.table.key else told
+            raise SchemaError(f"table {self.table.name!r} lacks {what}; pass missing='ignore' to delete what there is")
         return self._without("delete", found)
 
     def delete_where(self, where: exp.Expr | None, alias: str | None = None, common: exp.Expr | None = None) -> Change:
@@ -121,15 +121,12 @@ class Changer:
 
     def _replaced(self, operation: str, given: pa.Table, found: pa.Table) -> Change:
         """The given rows, those that replace others first and in the order of these."""
-        key = list(self.table.key)
-        numbered = given.append_column("nearly_at", pa.array(range(given.num_rows), pa.int64()))
         old = self._rows(found)
-        paired = old.select(key).append_column("nearly_old", pa.array(range(old.num_rows), pa.int64()))
-        joined = numbered.select([*key, "nearly_at"]).join(paired, key, join_type="left outer").sort_by("nearly_at")
-        matched = pc.is_valid(joined["nearly_old"])
-        updates = joined.filter(matched).sort_by("nearly_old")
-        others = joined.filter(pc.invert(matched)).sort_by("nearly_at")
-        came = pa.concat_tables([given.take(updates["nearly_at"]), given.take(others["nearly_at"])])
+        joined = pairs(self.engine, given.select(list(self.table.key)), old.select(list(self.table.key)))
+        matched = pc.is_valid(joined["old"])
+        updates = joined.filter(matched).sort_by("old")
+        others = joined.filter(pc.invert(matched)).sort_by("new")
+        came = pa.concat_tables([given.take(updates["new"]), given.take(others["new"])])
         return Change(operation, came, old, Positions.of(found), updates.num_rows)
 
     def _without(self, operation: str, found: pa.Table) -> Change:

@@ -104,6 +104,17 @@ def absent(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
     return _run(engine, sql, keys, found.select(names))
 
 
+def pairs(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
+    """The number of each key given, and that of the same among those found; null where there is none.
+
+    Keys are the same here exactly where `by_key` finds them: 0.0 is -0.0, and NaN is NaN.
+    """
+    names = keys.column_names
+    numbered = [each.append_column(_NUMBER, pa.array(np.arange(each.num_rows), pa.int64())) for each in (keys, found)]
+    sql = f"SELECT g.{_NUMBER} AS new, s.{_NUMBER} AS old FROM {GIVEN} AS g LEFT JOIN found AS s ON {_same(names)}"
+    return _run(engine, sql, *numbered)
+
+
 def _rows(engine: Engine, table: Table, layout: Layout) -> str:
     names = [column.name for column in placed(table).columns]
     return str(engine.native.reader.whole(placed(table), layout, names).sql(dialect="duckdb"))

@@ -12,6 +12,8 @@ from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
 
 BASE = "base"
+AT = "@"
+"""Between the name of a table and the number of a version: no table's name has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,11 @@ class Table:
                     f"table {self.name!r}: layout {layout.name!r} has {layout.rows} rows, layout {self.base.name!r} "
                     f"has {self.rows}; run prepare again"
                 )
+
+    @property
+    def plain_name(self) -> str:
+        """The name without the version that may be in it, as in `t@7`."""
+        return self.name.partition(AT)[0]
 
     @property
     def base(self) -> Layout:
