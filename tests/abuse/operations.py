@@ -136,6 +136,63 @@ def _drop(_: Path, db: nearly.Session) -> None:
         db.drop("t")
 
 
+# --- changes ---------------------------------------------------------------------------------------------------------
+
+
+def _insert_rows(_: Path, db: nearly.Session) -> None:
+    db.insert("t", rows(ROWS, 500), batch=("stream", 1))
+
+
+def _inserted(home: Path, db: nearly.Session) -> None:
+    _registered(home, db)
+    _insert_rows(home, db)
+
+
+def _delete_rows(_: Path, db: nearly.Session) -> None:
+    db.delete("t", where=f"k >= {ROWS}")
+
+
+def _deleted(home: Path, db: nearly.Session) -> None:
+    """A table of which much was changed, and nothing is left of it in its rows."""
+    _inserted(home, db)
+    db.update("t", {"v": "v + 1"}, where="k % 7 = 3")
+    db.update("t", {"v": "v - 1"}, where="k % 7 = 3")
+    _delete_rows(home, db)
+
+
+def _changed_copy(home: Path, db: nearly.Session) -> None:
+    from dataclasses import replace
+
+    from nearly.engine.storage.layouts import Origin
+
+    _registered(home, db)
+    db._engine.catalog.save(replace(db._engine.catalog.table("t"), origin=Origin("dataframe")))
+    _insert_rows(home, db)
+    _delete_rows(home, db)
+
+
+def _compact(_: Path, db: nearly.Session) -> None:
+    db.compact("t")
+
+
+def _two_tables(home: Path, db: nearly.Session) -> None:
+    _registered(home, db)
+    db.register("u", home / "data")
+
+
+def _change_both(_: Path, db: nearly.Session) -> None:
+    with db.transaction():
+        db.insert("t", rows(ROWS, 500), batch=("stream", 1))
+        db.insert("u", rows(ROWS, 500), batch=("stream", 1))
+
+
+def _in_both(db: nearly.Session) -> State:
+    (row,) = db.sql(TEXT.replace(" t", " u")).exact().table.to_pylist()
+    found = _in_table(db)
+    assert found == (row["n"], row["v"]), "one table was changed without the other"
+    return found
+
+
 # --- progressive runs ------------------------------------------------------------------------------------------------
 
 
@@ -201,6 +258,11 @@ OPERATIONS = {
     "refresh": Operation(_grown_by_a_file, _refresh, _in_table, (ONE, MORE)),
     "prepare": Operation(_registered, _prepare, _in_table, (ONE,)),
     "append": Operation(_owned, _append, _in_table, (ONE, MORE)),
+    "insert": Operation(_registered, _insert_rows, _in_table, (ONE, MORE)),
+    "delete": Operation(_inserted, _delete_rows, _in_table, (MORE, ONE)),
+    "compact": Operation(_changed_copy, _compact, _in_table, (ONE,)),
+    "compact in place": Operation(_deleted, _compact, _in_table, (ONE,)),
+    "transaction": Operation(_two_tables, _change_both, _in_both, (ONE, MORE)),
     "drop": Operation(_owned, _drop, _in_table, (ONE, None)),
     "run": Operation(_registered, _run, _after_a_run, (ONE,)),
     "synopsis build": Operation(_registered, _build, _in_synopsis, (None, ONE)),

@@ -13,7 +13,8 @@ HARNESS = Path(__file__).with_name("harness.py")
 ROOT = HARNESS.parents[2]
 TABLES = ("register", "register again", "refresh", "prepare", "append", "drop")
 SYNOPSES = ("synopsis build", "synopsis insert", "synopsis repartition")
-ALL = (*TABLES, "run", *SYNOPSES)
+CHANGES = ("insert", "delete", "compact", "compact in place", "transaction")
+ALL = (*TABLES, *CHANGES, "run", *SYNOPSES)
 
 
 def disturb(operation: str, fault: str, *points: int) -> str:
@@ -24,7 +25,7 @@ def disturb(operation: str, fault: str, *points: int) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("operation", "point"), [("register", 2), ("run", 7), ("append", 5)])
+@pytest.mark.parametrize(("operation", "point"), [("register", 2), ("run", 7), ("append", 5), ("insert", 4), ("transaction", 9)])
 def test_a_kill(operation: str, point: int) -> None:
     assert "at 1 of 1" in disturb(operation, "kill", point)
 

@@ -7,13 +7,14 @@ import threading
 from collections.abc import Hashable, Iterable, Sequence
 from functools import reduce
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.spark.cluster import GetSpark
 from nearly.engine.storage.layouts import Layout, Table
 from nearly.engine.storage.listing import find_files
+from nearly.errors import EngineError
 from nearly.plan.quoting import spark_name
 
 _PATH, _ROW = "nearly_path", "nearly_row"
@@ -55,7 +56,11 @@ def read_table(spark: SparkSession, table: Table, paths: Iterable[str] | None = 
 
 def _without_gone(spark: SparkSession, rows: DataFrame, layout: Layout, names: Sequence[str]) -> DataFrame:
     """The rows that were not deleted: Spark tells of each its file and its number there."""
-    places = [(number, uri_path(path)) for number, path in enumerate(layout.manifest.paths)]
+    spelled = {unquote(path): path for path in (re.sub("^file:/+", "/", address) for address in rows.inputFiles())}
+    numbers = {path: number for number, path in enumerate(layout.manifest.paths)}
+    places = [(numbers[path], spelled[path]) for path in spelled if path in numbers]
+    if len(places) != len(spelled):
+        raise EngineError(f"Spark reads other files than those of the table: {sorted(spelled.keys() - numbers.keys())[:1]}")
     vectors = spark.read.schema("file int, row bigint").parquet(*(spark_path(vector.path) for vector in layout.vectors))
     gone = vectors.join(spark.createDataFrame(places, f"file int, {_PATH} string"), "file").selectExpr(_PATH, f"row AS {_ROW}")
     path = f"regexp_replace(_metadata.file_path, '^file:/+', '/') AS {_PATH}"
@@ -80,11 +85,6 @@ def _read_below(spark: SparkSession, root: str, files: Sequence[str], schema: st
     if root:
         reader = reader.option("basePath", "file://" + root)
     return reader.parquet(*map(spark_path, files))
-
-
-def uri_path(path: str) -> str:
-    """A local path as it stands in the addresses that Spark gives for files."""
-    return quote(path, safe="/:@&=+$,!*'()~;", encoding="utf-8")
 
 
 def spark_path(path: str | Path) -> str:

@@ -324,6 +324,8 @@ def _numbered(table: Table, present: Table | None) -> Table:
     """The table with its place in the order of versions; another layout of the same rows is no other version."""
     if present is None:
         return replace(table, version=1)
+    if table.columns == present.columns and table.base.manifest == present.base.manifest and not present.base.vectors:
+        table = replace(table, content=present.content)  # files that came one after the other, registered again together
     return replace(table, version=present.version + (table.content != present.content))
 
 
