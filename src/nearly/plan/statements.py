@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token
 
 from nearly.errors import ParseError, SchemaError, Unsupported
 from nearly.plan.binding.clauses import refuse_clauses_besides
-from nearly.plan.parse import read_text, to_text, tokens_of
+from nearly.plan.parse import parse_query, read_text, to_text, tokens_of
 from nearly.plan.words import unread
 
 MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE = "matched", "not matched", "not matched by source"
@@ -100,13 +100,13 @@ def parse_statement(text: str) -> Statement | None:
     return read(tree)
 
 
-def tables_named(text: str) -> set[str]:
-    """The tables that a query or a statement names; no common table expression is among them."""
-    tree, _ = read_text(text)
-    common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+def tables_named(text: str) -> tuple[set[str], set[str]]:
+    """The names that stand for tables in a query or a statement, and, in small letters, those of common table expressions."""
+    statement = parse_statement(text)
+    tree = parse_query(text) if statement is None else read_text(text)[0]
     named = {each.name for each in tree.find_all(exp.Table) if isinstance(each.this, exp.Identifier)}
-    target = tree.find(exp.Table) if isinstance(tree, exp.DML) else None
-    return {name for name in named if name.lower() not in common or (target is not None and name == target.name)}
+    common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    return named, common if statement is None else common - {statement.table.lower()}
 
 
 def _refuse_doubt(tokens: Sequence[Token], rendered: Sequence[Token]) -> None:
