@@ -88,10 +88,6 @@ CONDITIONS = [
     ("k = (select max(k) from parquet.`/etc/passwd`)", "Unsupported", "a path as a table"),
     ("sum(k) > 1", "SchemaError", "an aggregate in WHERE"),
     ("row_number() over () = 1", "SchemaError", "a window function has no meaning in a change"),
-    ("k / 0 > 1", "EngineError", "division by zero"),
-    ("cast(s as int) = 1", "EngineError", "no plain integer"),
-    ("(select k from t) = 1", "EngineError", "more than one row"),
-    ("soundex(s) = 'x'", "Unsupported", "not in nearly's verified set"),
 ]
 
 ASSIGNMENTS = [
@@ -103,7 +99,6 @@ ASSIGNMENTS = [
     ("{'a': 1}", "ParseError", "the expression is SQL text, not 1"),
     ("{'a': '1', 'A': '2'}", "SchemaError", "set twice"),
     ('{"a": "\'x\'"}', "SchemaError", "a string cannot be stored there"),
-    ("{'a': '9999999999'}", "EngineError", "out of range"),
     ("{'a': '1, 2'}", "ParseError", "is not one expression"),
     ("{'a': 'select 1'}", "ParseError", "not a query"),
     ("{'a': 'count(*)'}", "SchemaError", "neither grouped nor aggregated"),

@@ -22,7 +22,7 @@ from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.planner import Planner, Prepared
 from nearly.engine.storage.catalog import Snapshot
 from nearly.engine.storage.layouts import AT, Table
-from nearly.errors import EngineError, ParseError, SchemaError, Unsupported
+from nearly.errors import ParseError, SchemaError, Unsupported
 from nearly.plan.parse import parse_query, to_text
 from nearly.plan.schema import SchemaColumn
 from nearly.plan.types import BOOLEAN, NULL, DataType, can_store
@@ -49,12 +49,12 @@ class Finder:
         return [exp.column(name, table=alias, quoted=True) for name in (*self.table.column_names, FILE, ROW)]
 
     def rows(self, query: exp.Select) -> pa.Table:
-        """The rows of a query whose columns have names; the driver's engine alone finds them."""
-        prepared = self._planner.prepare(to_text(query), "native")
-        try:
-            return self._run_here(prepared)
-        except NativeFailure as failure:
-            raise EngineError(f"the change cannot be computed: {_plain(failure)}") from failure
+        """The rows of a query whose columns have names, by the driver's engine, or by Spark where that cannot tell."""
+        arrow_schema(self.table.columns)
+        with suppress(NativeFailure, Unsupported):
+            return self._run_here(self._planner.prepare(to_text(query), "native"))
+        prepared = self._planner.prepare(to_text(query), "spark")
+        return self.engine.run(replace(prepared, query=None)).table  # the text, which is what Spark knows the meaning of
 
     def values(self, query: exp.Expr) -> pa.Table:
         """The rows of a query that reads tables of any size, by whoever answers such queries."""
@@ -71,7 +71,11 @@ class Finder:
         return [(None if nameless else name, type_) for name, type_ in self.engine.columns(prepared)]
 
     def types(self, query: exp.Select) -> tuple[DataType, ...]:
-        return self._planner.bound(to_text(query)).types
+        """The types of a query's columns."""
+        try:
+            return self._planner.bound(to_text(query)).types
+        except Unsupported:
+            return tuple(type_ for _, type_ in self.engine.columns(self._planner.prepare(to_text(query), "spark")))
 
     def stored(self, scope: exp.Select, values: Sequence[tuple[SchemaColumn, exp.Expr]]) -> list[exp.Expr]:
         """Values as their columns hold them; `scope` is a query without items in which they have a meaning."""
@@ -114,11 +118,6 @@ class Finder:
     def _planner(self) -> Planner:
         others = [table for table in self.seen if table.name.lower() != self.table.name.lower()]
         return self.engine.planner.over(Snapshot(self.engine.catalog, [*others, self.table, self._placed]))
-
-
-def _plain(failure: NativeFailure) -> str:
-    """What the engine says, without the query it says it of."""
-    return str(failure).splitlines()[0].partition(" when casting from source column")[0]
 
 
 def stored_rows(table: Table, found: pa.Table, first: int = 0) -> pa.Table:
