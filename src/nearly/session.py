@@ -16,6 +16,7 @@ from nearly.engine.changes.changes import Changes
 from nearly.engine.changes.statements import Changed
 from nearly.engine.engine import DEFAULT_MEMORY_MB, Engine
 from nearly.engine.spark.cluster import Sites, open_cluster
+from nearly.engine.spark.stream_follow import Following
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.manifest import FULL, QUICK
@@ -102,7 +103,7 @@ def _names(given: Sequence[str]) -> list[str]:
     """Names of tables, given as a list or as the one name there is."""
     names = [given] if isinstance(given, str) else list(given)
     if not all(isinstance(name, str) for name in names):
-        raise SchemaError(f"stream={given!r} must be names of tables")
+        raise SchemaError(f"{given!r} must be names")
     return names
 
 
@@ -240,6 +241,32 @@ class Session:
         """
         with ProgressBar(f"compacting {name}") as bar:
             return self._changes.compact(name, bar)
+
+    def follow(
+        self, name: str, stream: Any, *, source: str = "stream", op: str | None = None, checkpoint: str | Path | None = None,
+        every: str = "0 seconds",
+    ) -> Following:  # fmt: skip
+        """Take the rows of a streaming DataFrame into a table as they come, every batch once, also after a crash.
+
+        The column `op` says whether a row is an `insert`, an `upsert` or a `delete`; without it all are inserts. What cannot be
+        used is put aside (`quarantine`). `source` names the stream: one that goes on under the same name goes on where it was.
+        """
+        return self._changes.follow(name, stream, source, op, None if checkpoint is None else Path(checkpoint), every)
+
+    def follow_kafka(
+        self, name: str, servers: str, topics: Sequence[str], *, source: str = "kafka", op: str | None = None,
+        checkpoint: str | Path | None = None, every: str = "0 seconds", settings: Mapping[str, str] | None = None,
+    ) -> Following:  # fmt: skip
+        """Take the records of Kafka topics into a table: JSON objects with its columns, inserted, or by key replaced.
+
+        A record without a value deletes the row whose key the record's key is. `settings` are the Kafka client's own.
+        """
+        place = None if checkpoint is None else Path(checkpoint)
+        return self._changes.follow_kafka(name, servers, _names(topics), source, op, place, every, settings or {})
+
+    def quarantine(self, name: str) -> pa.Table:
+        """Records of streams that could not be taken into a table, with the reason."""
+        return self._changes.quarantine(name)
 
     def transaction(self) -> AbstractContextManager[None]:
         """A block in which changes of several tables become visible together, or not at all when it ends by an error.

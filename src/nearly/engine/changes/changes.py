@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,10 +17,13 @@ from nearly.engine.changes.batch_files import Change
 from nearly.engine.changes.compaction import compact, is_due
 from nearly.engine.changes.feed import changes
 from nearly.engine.changes.finding import parsed, parsed_values
+from nearly.engine.changes.following import Follower
 from nearly.engine.changes.operations import ERROR, Changer
+from nearly.engine.changes.quarantine import read_aside
 from nearly.engine.changes.statements import Changed, change_of
 from nearly.engine.changes.transactions import Find, Transaction
 from nearly.engine.engine import Engine
+from nearly.engine.spark.stream_follow import Following
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.versions import Commit
 from nearly.engine.writing.parquet_writer import Progress
@@ -105,6 +110,24 @@ class Changes:
             by, buckets = (None, None) if layout.clustering is None else (layout.clustering.columns, layout.clustering.buckets)
             table = prepare(self._engine.catalog, self._engine.cluster.spark, name, by, buckets)
         return table
+
+    def follow(self, name: str, stream: Any, source: str, op: str | None, checkpoint: Path | None, every: str) -> Following:
+        return self._follower(name, source, op).follow(stream, checkpoint, every)
+
+    def follow_kafka(
+        self, name: str, servers: str, topics: Sequence[str], source: str, op: str | None, checkpoint: Path | None, every: str,
+        settings: Mapping[str, str],
+    ) -> Following:  # fmt: skip
+        return self._follower(name, source, op).follow_kafka(servers, topics, settings, checkpoint, every)
+
+    def quarantine(self, name: str) -> pa.Table:
+        return read_aside(self._engine.catalog.directory(self._engine.catalog.table(name).name))
+
+    def _follower(self, name: str, source: str, op: str | None) -> Follower:
+        self._engine.life.refuse_over()
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,60}", source):
+            raise SchemaError(f"name={source!r} names the stream: 1 to 60 letters, digits, - and _")
+        return Follower(self._engine, self._engine.catalog.table(name).name, source, op)
 
     def between(self, name: str, since: int, until: int | None = None) -> pa.Table:
         self._engine.life.refuse_over()

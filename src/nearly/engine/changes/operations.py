@@ -7,7 +7,7 @@ anything is written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -118,6 +118,18 @@ class Changer:
         found = by_key(self.engine, self.table, self.table.base, keys)
         self._refuse_ambiguous(found)
         return self._replaced("merge", given, found)
+
+    def mixed(self, operation: str, inserts: pa.Table, upserts: pa.Table, deletes: pa.Table) -> Change:
+        """Rows to add, to add or replace by key, and to take out, all at once; all of them fit, and no key is in two of them."""
+        key, base = list(self.table.key), self.table.base
+        if not key:
+            gone = by_content(self.engine, self.table, base, deletes)
+            return Change(operation, inserts, self._rows(gone), Positions.of(gone))
+        replaced = by_key(self.engine, self.table, base, upserts.select(key))
+        gone = by_key(self.engine, self.table, base, deletes.select(key))
+        change = self._replaced(operation, pa.concat_tables([upserts, inserts]), replaced)
+        went = pa.concat_tables([self._rows(replaced), self._rows(gone)])
+        return replace(change, went=went, places=Positions.of(pa.concat_tables([replaced, gone])))
 
     def _replaced(self, operation: str, given: pa.Table, found: pa.Table) -> Change:
         """The given rows, those that replace others first and in the order of these."""

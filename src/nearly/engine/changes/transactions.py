@@ -20,7 +20,7 @@ from nearly.errors import SchemaError
 Find = Callable[[Changer], Change]
 """Finds what a change does to a table."""
 
-MOST_BATCHES = 1 << 63
+LAST_NUMBER = 1 << 63
 """Numbers of a stream's batches lie below."""
 
 
@@ -54,10 +54,10 @@ class Transaction:
         table = self._table(name)
         if stream is not None and self._taken(table, stream):
             return table
-        change = replace(find(Changer(self._engine, table, tuple(self._tables.values()))), stream=stream)
+        change = find(Changer(self._engine, table, tuple(self._tables.values())))
         if change.is_empty and stream is None:  # that a batch was taken is remembered also where it changed nothing
             return table
-        batch, directory = write_batch(self._engine, table, change)
+        batch, directory = write_batch(self._engine, table, replace(change, stream=stream))
         self._directories.append(directory)
         self._batches.append((table, batch))
         self._tables[table.name.lower()] = changed = after(table, [batch])
@@ -101,6 +101,6 @@ class Transaction:
 def _checked(stream: object) -> tuple[str, int]:
     """The name of a stream and the number of a batch of it."""
     match stream:
-        case (str(name), int(number)) if name and not isinstance(number, bool) and 0 <= number < MOST_BATCHES:
+        case (str(name), int(number)) if name and not isinstance(number, bool) and 0 <= number < LAST_NUMBER:
             return name, number
     raise SchemaError(f"batch={stream!r} must be the name of a stream and a whole number from 0 on, such as ('orders', 7)")
