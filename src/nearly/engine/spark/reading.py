@@ -11,13 +11,14 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
+from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.spark.cluster import GetSpark
 from nearly.engine.storage.layouts import Layout, Table
 from nearly.engine.storage.listing import find_files
 from nearly.errors import EngineError
 from nearly.plan.quoting import spark_name
 
-_PATH, _ROW = "nearly_path", "nearly_row"
+_PATH = "nearly_path"
 
 
 class SparkReader:
@@ -42,30 +43,37 @@ class SparkReader:
 def read_table(spark: SparkSession, table: Table, paths: Iterable[str] | None = None) -> DataFrame:
     """The rows of the base layout, or of some of its files, read by Spark with the table's columns and types.
 
-    Law: exactly these files are read, whatever characters their paths have, without the rows that were deleted from them.
+    Law: exactly these files are read, whatever characters their paths have, without the rows that were deleted from them. The
+    columns `FILE` and `ROW`, where the table has them, tell the places of the rows.
     """
     wanted = list(table.base.manifest.paths if paths is None else paths)
     names = [spark_name(column.name) for column in table.columns]
-    schema = ", ".join(f"{spark_name(column.name)} {column.type}" for column in table.columns)
+    stored = [column for column in table.columns if column.name not in (FILE, ROW)]
+    schema = ", ".join(f"{spark_name(column.name)} {column.type}" for column in stored)
     frames = []
     for root, files in _by_root(table, wanted).items():
         rows = _read_below(spark, root, files, schema)
-        frames.append((_without_gone(spark, rows, table.base, names) if table.base.vectors else rows).select(*names))
+        if table.base.vectors or len(stored) < len(names):
+            rows = _placed(spark, rows, table.base, [spark_name(column.name) for column in stored])
+        frames.append(rows.select(*names))
     return reduce(lambda left, right: left.unionAll(right), frames)
 
 
-def _without_gone(spark: SparkSession, rows: DataFrame, layout: Layout, names: Sequence[str]) -> DataFrame:
-    """The rows that were not deleted: Spark tells of each its file and its number there."""
+def _placed(spark: SparkSession, rows: DataFrame, layout: Layout, names: Sequence[str]) -> DataFrame:
+    """The rows that were not deleted, with their places: Spark tells of each its file and its number there."""
     spelled = {unquote(path): path for path in (re.sub("^file:/+", "/", address) for address in rows.inputFiles())}
     numbers = {path: number for number, path in enumerate(layout.manifest.paths)}
     places = [(numbers[path], spelled[path]) for path in spelled if path in numbers]
     if len(places) != len(spelled):
         raise EngineError(f"Spark reads other files than those of the table: {sorted(spelled.keys() - numbers.keys())[:1]}")
-    vectors = spark.read.schema("file int, row bigint").parquet(*(spark_path(vector.path) for vector in layout.vectors))
-    gone = vectors.join(spark.createDataFrame(places, f"file int, {_PATH} string"), "file").selectExpr(_PATH, f"row AS {_ROW}")
+    files = spark.createDataFrame(places, f"{FILE} int, {_PATH} string")
     path = f"regexp_replace(_metadata.file_path, '^file:/+', '/') AS {_PATH}"
-    placed = rows.selectExpr(*names, path, f"_metadata.row_index AS {_ROW}")
-    return placed.join(gone.hint("broadcast"), [_PATH, _ROW], "left_anti")
+    placed = rows.selectExpr(*names, path, f"_metadata.row_index AS {ROW}").join(files.hint("broadcast"), _PATH)
+    if not layout.vectors:
+        return placed
+    vectors = spark.read.schema("file int, row bigint").parquet(*(spark_path(vector.path) for vector in layout.vectors))
+    gone = vectors.selectExpr(f"file AS {FILE}", f"row AS {ROW}")
+    return placed.join(gone.hint("broadcast"), [FILE, ROW], "left_anti")
 
 
 def _by_root(table: Table, wanted: Sequence[str]) -> dict[str, list[str]]:
