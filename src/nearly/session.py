@@ -11,9 +11,11 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from nearly.answer import Answer
 from nearly.engine.changes.changes import Changes
 from nearly.engine.changes.export import export
 from nearly.engine.changes.lake_sources import Lakes, lake_of
+from nearly.engine.changes.statements import Changed
 from nearly.engine.engine import DEFAULT_MEMORY_MB, Engine
 from nearly.engine.spark.cluster import Sites, open_cluster
 from nearly.engine.spark.stream_follow import Following
@@ -25,14 +27,16 @@ from nearly.engine.stream.query_logs import QueryLogs
 from nearly.engine.writing.append_refresh import append, refresh
 from nearly.engine.writing.preparation import prepare
 from nearly.engine.writing.sources import register_source
-from nearly.errors import SchemaError
+from nearly.errors import ParseError, SchemaError
 from nearly.missing.contingency import Contingency, MissingRows
 from nearly.plan.goal import Goal, split_goal
+from nearly.plan.statements import parse_statement
 from nearly.progress_bar import ProgressBar
 from nearly.progressive.frame import Frame, Workspace
 from nearly.progressive.run import Request, resumed, unfinished
 from nearly.query import Help, Query
-from nearly.synopsis.catalogue import Synopses, options_from
+from nearly.synopsis.build.definition import options_from
+from nearly.synopsis.catalogue import Synopses
 from nearly.synopsis.routing import SynopsisAnswerer
 from nearly.synopsis.synopsis import Synopsis
 
@@ -256,6 +260,20 @@ class Session:
         """Replace rows by key, and add those whose key is not there."""
         return self._changes.merge(name, rows, batch)
 
+    def execute(self, text: str, *, batch: tuple[str, int] | None = None) -> Changed | Answer:
+        """Run a statement as a Spark user writes it: INSERT INTO, DELETE FROM, UPDATE or MERGE INTO; a query is answered.
+
+        What a statement did is told: how many rows were inserted, updated and deleted, and the version that this made.
+        """
+        plain, goal = split_goal(text)
+        statement = parse_statement(plain)
+        if statement is None:
+            query = self.sql(text)
+            return query.exact() if goal == Goal() else query.run()
+        if goal != Goal():
+            raise ParseError("WITHIN says how good an answer may be; a statement that changes a table gives none")
+        return self._changes.execute(statement, batch)
+
     def compact(self, name: str) -> Table:
         """Write a changed table anew, without deleted rows and small files, and its other layouts; its version stays what it is.
 
@@ -317,10 +335,11 @@ class Session:
         self._open.catalog.drop(name)
 
     def create_synopsis(
-        self, name: str, table: str, measure: str, on: Any, *, key: Sequence[str] | None = None, **options: Any
+        self, name: str, table: str, measure: str | Sequence[str], on: Any, *, key: Sequence[str] | None = None, **options: Any
     ) -> Synopsis:
-        """Build a synopsis of a table: instant answers about a measure, filtered by the columns `on` (a list of lists makes several
-        trees). The options are those of `nearly.synopsis.catalogue.Options`; `key` tells rows apart for deletes.
+        """Build a synopsis of a table: instant answers about a measure, or about several, filtered by the columns `on` (a list of
+        lists makes several trees). The options are those of `nearly.synopsis.build.definition.Options`; `key` tells rows apart for
+        deletes.
         """
         with ProgressBar(f"building {name}") as bar:
             return self._open_synopses.create(name, table, measure, on, key, options_from(options), bar)

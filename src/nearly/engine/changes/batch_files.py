@@ -63,7 +63,7 @@ def write_batch(engine: Engine, table: Table, change: Change) -> tuple[Batch, Pa
         came = None if change.came is None or not change.came.num_rows else _came(engine, table, change, directory)
         went = None if change.went is None or not change.went.num_rows else written(change.went, directory / WENT)
     layouts = [_base_change(table, came, change.places, directory)]
-    if came is None:  # rows that came lie in the base layout alone, so that the others are behind
+    if came is None and not change.is_empty:  # rows that came lie in the base layout alone, so that the others are behind
         layouts += [_other_change(engine, table, layout, change, directory) for layout in table.layouts[1:]]
     batch = Batch(
         version=table.version + 1,

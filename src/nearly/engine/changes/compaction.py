@@ -19,7 +19,7 @@ from nearly.engine.changes.batch_files import CAME, GONE, SOURCE, with_vector
 from nearly.engine.changes.given_rows import arrow_schema
 from nearly.engine.changes.positions import Positions
 from nearly.engine.engine import Engine
-from nearly.engine.native.failures import explained
+from nearly.engine.native.failures import final
 from nearly.engine.native.reading import gone_rows
 from nearly.engine.storage.batches import LayoutChange, changed
 from nearly.engine.storage.blocks import Block, target_for
@@ -52,7 +52,7 @@ def is_due(engine: Engine, table: Table) -> bool:
 def compact(engine: Engine, name: str, progress: Progress | None = None) -> Table:
     """Write what was changed anew; a commit meanwhile makes it a `Conflict`, and then nothing has happened."""
     catalog = engine.catalog
-    table = catalog.table(name)
+    table = catalog.changeable(name)
     if not table.base.vectors and not _late(engine, table):
         return table
     with engine.reading([table]), catalog.temporary(name) as temporary:
@@ -162,7 +162,7 @@ def batches_of(engine: Engine, query: str) -> Iterator[pa.RecordBatch]:
         with local.cursor() as cursor:
             yield from cursor.sql(query).to_arrow_reader(BATCH_ROWS)
     except duckdb.Error as trouble:
-        raise explained(trouble) from trouble
+        raise final(trouble) from trouble
 
 
 class _FileWriter:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from nearly.engine.changes.given_rows import arrow_schema
 from nearly.engine.engine import Engine
-from nearly.engine.native.failures import explained
+from nearly.engine.native.failures import final
 from nearly.engine.storage.batches import Batch
 from nearly.engine.storage.blocks import PartitionValue
 from nearly.engine.storage.layouts import Table
@@ -91,7 +91,7 @@ def _difference(engine: Engine, before: Table, now: Table, time: dt.datetime) ->
             went = local.run(f"{old} EXCEPT ALL {new}", (), {})
             came = local.run(f"{new} EXCEPT ALL {old}", (), {})
         except duckdb.Error as trouble:
-            raise explained(trouble) from trouble
+            raise final(trouble) from trouble
     return [_told(now, went, DELETE, now.version, time), _told(now, came, INSERT, now.version, time)]
 
 

@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from nearly.engine.engine import Engine
-from nearly.engine.native.failures import explained
+from nearly.engine.native.failures import final
 from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.storage.batches import Gone
 from nearly.engine.storage.layouts import Layout, Table
 from nearly.engine.storage.manifest import FileEntry
+from nearly.errors import Unsupported
 from nearly.plan import types
 from nearly.plan.quoting import native_name
 from nearly.plan.schema import SchemaColumn
@@ -91,6 +92,9 @@ class Positions:
 
 def placed(table: Table) -> Table:
     """The table with two more columns: the file and the number of each row."""
+    for name in table.column_names:
+        if name.lower() in (FILE, ROW, _NUMBER):
+            raise Unsupported(f"table {table.name!r} cannot be changed: nearly needs the name of its column {name!r} for itself")
     return replace(table, columns=(*table.columns, SchemaColumn(FILE, types.INT, False), SchemaColumn(ROW, types.LONG, False)))
 
 
@@ -126,6 +130,17 @@ def absent(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
     return run_here(engine, sql, {GIVEN: keys, "found": found.select(names)})
 
 
+def pairs(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
+    """The number of each key given, and that of the same among those found; null where there is none.
+
+    Keys are the same here exactly where `by_key` finds them: 0.0 is -0.0, and NaN is NaN.
+    """
+    names = keys.column_names
+    numbered = [each.append_column(_NUMBER, pa.array(np.arange(each.num_rows), pa.int64())) for each in (keys, found)]
+    sql = f"SELECT g.{_NUMBER} AS new, s.{_NUMBER} AS old FROM {GIVEN} AS g LEFT JOIN found AS s ON {_same(names)}"
+    return run_here(engine, sql, dict(zip((GIVEN, "found"), numbered, strict=True)))
+
+
 def _rows(engine: Engine, table: Table, layout: Layout) -> str:
     names = [column.name for column in placed(table).columns]
     return str(engine.native.reader.whole(placed(table), layout, names).sql(dialect="duckdb"))
@@ -143,4 +158,4 @@ def run_here(engine: Engine, sql: str, inputs: Mapping[str, pa.Table]) -> pa.Tab
     try:
         return local.run(sql, (), dict(inputs))
     except duckdb.Error as trouble:
-        raise explained(trouble) from trouble
+        raise final(trouble) from trouble

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,9 @@ from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
 
 BASE = "base"
+_CAME = re.compile(r"/(?:changes|base)-[0-9a-f]{12}/came[^/]*\.parquet$")
+AT = "@"
+"""Between the name of a table and the number of a version: no table's name has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,11 @@ class Table:
                 )
 
     @property
+    def plain_name(self) -> str:
+        """The name without the version that may be in it, as in `t@7`."""
+        return self.name.partition(AT)[0]
+
+    @property
     def base(self) -> Layout:
         """The layout as registered."""
         return self.layouts[0]
@@ -122,6 +131,11 @@ class Table:
     @property
     def rows(self) -> int:
         return self.base.rows
+
+    @property
+    def overlaid(self) -> bool:
+        """Whether the rows differ from those of the user's files, which stay as they are: what was changed lies in the catalog."""
+        return self.origin.in_place and (self.base.gone > 0 or any(_CAME.search(path) for path in self.base.manifest.paths))
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -197,7 +197,8 @@ class VersionStore:
                 table = find().at(version)
                 self._at[file, version] = replace(table, name=f"{table.name}@{version}")
             return self._at[file, version]
-        name, known = versions.table.name, sorted(self._known(versions))
+        name, spans_ = versions.table.name, self._known(versions)
+        known = sorted(each for each in spans_ if not any(a <= each[0] and each[1] <= b for a, b in spans_ - {each}))
         spans = ", ".join(f"{first} to {last}" if first < last else str(first) for first, last in known)
         raise SchemaError(f"table {name!r} has no version {version} that can still be read; there are {spans}")
 
