@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,21 @@ def test_versions_that_cannot_be_read_are_taken_together(tmp_path: Path) -> None
         assert bag_of(db.sql("select * from t").run().table) == theirs(where, 10)[0]
         with pytest.raises(nearly.EngineError, match="vanished"):
             db.sql("select * from t version as of 1").run()
+
+
+def test_a_source_that_was_made_again(tmp_path: Path) -> None:
+    where = str(tmp_path / "delta")
+    deltalake.write_deltalake(where, rows(0, 5))
+    with driver_only(tmp_path / "catalog") as db:
+        assert not db.register("t", where).overlaid
+        shutil.rmtree(where)
+        deltalake.write_deltalake(where, rows(7, 4))
+        with pytest.raises(nearly.EngineError, match="vanished"):
+            db.sql("select * from t").run()
+        assert db.refresh("t").version == 2
+        assert bag_of(db.sql("select * from t").run().table) == bag_of(rows(7, 4))
+        db.delete("t", where="k = 7")
+        assert db.table("t").info.overlaid
 
 
 def test_differs_what_is_not_understood_is_refused(tmp_path: Path) -> None:

@@ -95,12 +95,20 @@ def refresh_lake(engine: Engine, table: Table, lake: Lake) -> Table:
     with engine.catalog.changing(table.name):
         table = engine.catalog.table(table.name)
         seen, later = str(table.origin.version), lake.later(str(table.origin.version))
+        if not later:  # unless the source was made again from the beginning
+            present = lake.snapshot()
+            return table if _is_at(engine, table, present) else _follow(engine, table, lake, present, one_step=False)
         for before, version in pairwise([seen, *later]):
             snapshot = _readable(lake, version, last=version == later[-1]) if version in later[-MOST_STEPS:] else None
             if snapshot is not None:
                 table = _follow(engine, table, lake, snapshot, one_step=before == seen)
                 seen = version
     return table
+
+
+def _is_at(engine: Engine, table: Table, snapshot: LakeSnapshot) -> bool:
+    known = {path for path in table.base.manifest.paths if not _is_ours(engine, table, path)}
+    return known == {file.path for file in snapshot.files}
 
 
 def _readable(lake: Lake, version: str, last: bool) -> LakeSnapshot | None:
