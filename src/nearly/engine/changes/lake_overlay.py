@@ -76,8 +76,8 @@ def refuse_same_keys(engine: Engine, table: Table, there: Table, gone: Sequence[
         left = set(rows.tolist()).difference(*(each[path].tolist() for each in gone if path in each))
         if left:
             raise Unsupported(
-                f"the source of table {table.name!r} has a row in {path} whose key was inserted through nearly; which holds is not "
-                f"known. Delete it here, or register the source again"
+                f"the source of table {table.name!r} has a row in {path} whose key was inserted through nearly; "
+                f"which holds is not known. Delete it here, or register the source again"
             )
 
 

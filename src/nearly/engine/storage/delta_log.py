@@ -108,11 +108,12 @@ def _deleted(table: Any, paths: set[str]) -> dict[str, Rows]:
     """The rows of each file that its deletion vector names."""
     found = {}
     for batch in table.deletion_vectors():
-        for each in pa.record_batch(batch).to_pylist():
-            path = local_file(each["filepath"], "Delta")
+        read = pa.record_batch(batch)
+        for address, kept in zip(read["filepath"].to_pylist(), read["selection_vector"], strict=True):
+            path = local_file(address, "Delta")
             if path not in paths:
                 raise EngineError(f"a deletion vector names {path}, which is no file of the Delta table")
-            found[path] = np.flatnonzero(~np.array(each["selection_vector"], bool)).astype(np.int64)
+            found[path] = np.flatnonzero(~kept.values.to_numpy(zero_copy_only=False)).astype(np.int64)
     return {path: rows for path, rows in found.items() if len(rows)}
 
 

@@ -196,10 +196,14 @@ def _deleted(data: Sequence[_File], positions: Sequence[_File]) -> dict[str, Row
 
 def _positions(path: str) -> Iterator[tuple[str, Rows]]:
     table = pq.read_table(path, columns=["file_path", "pos"], partitioning=None)
-    locations = table["file_path"].to_numpy(zero_copy_only=False)
-    rows = table["pos"].to_numpy().astype(np.int64)
-    for location in np.unique(locations):
-        yield local_file(str(location)), rows[locations == location]
+    if not table.num_rows:
+        return
+    coded = table["file_path"].combine_chunks().dictionary_encode()
+    codes, rows = coded.indices.to_numpy(), table["pos"].to_numpy().astype(np.int64)
+    order = np.argsort(codes, kind="stable")
+    parts = np.split(rows[order], np.flatnonzero(np.diff(codes[order])) + 1)
+    for location, part in zip(coded.dictionary.to_pylist(), parts, strict=True):
+        yield local_file(location), part
 
 
 def _refuse_renamed(schema: Any, data: Sequence[_File]) -> None:
