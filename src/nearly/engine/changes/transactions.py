@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -53,7 +54,7 @@ class Transaction:
         change = find(Changer(self._engine, table))
         if change.is_empty:
             return table
-        batch, directory = write_batch(self._engine, table, change)
+        batch, directory = write_batch(self._engine, table, replace(change, stream=stream))
         self._directories.append(directory)
         self._batches.append((table, batch))
         self._tables[table.name.lower()] = changed = after(table, [batch])

@@ -65,6 +65,7 @@ class Catalog:
             raise EngineError(f"cannot make a catalog in {self.path}: {error.strerror}") from error
         self._versions = VersionStore(self.path)
         with self.lock():
+            self._remove_drafts()
             for directory in self._directories():
                 self._sweep(directory)
 
@@ -197,6 +198,12 @@ class Catalog:
             if (self._tables / name).is_dir():
                 write_durably(self._tables / name / HEAD, text.encode())
         self._intent.unlink()
+
+    def _remove_drafts(self) -> None:
+        """What a killed writer of an intent left."""
+        for each in self.path.iterdir():
+            if re.fullmatch(DRAFT.format(name=re.escape(self._intent.name)), each.name):
+                each.unlink(missing_ok=True)
 
     def at(self, name: str, version: int) -> Table:
         """A table in one of its versions, under a name that says which; a `SchemaError` when it is not kept."""

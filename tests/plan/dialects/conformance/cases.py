@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.plan.conformance.language import Number, Text
+from tests.plan.dialects.conformance.language import Number, Text
 
 _ARITHMETIC = [
     ("b", "b"),

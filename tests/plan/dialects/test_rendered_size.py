@@ -6,8 +6,8 @@ import pytest
 
 from nearly.plan.dialects import native
 from nearly.plan.expressions import Column, Expression, Literal, substitute, walk
-from tests.plan.conformance import cases, inputs
-from tests.plan.conformance.language import typed
+from tests.plan.dialects.conformance import cases, inputs
+from tests.plan.dialects.conformance.language import typed
 
 SUITE = {
     "numbers": cases.NUMBERS,

@@ -18,7 +18,7 @@ from nearly.engine.storage.catalog import Catalog
 from nearly.engine.stream.units import Units, columns_read, units_of
 from nearly.plan.nodes import Scan
 from nearly.rewrite.stream.cut import Cut
-from tests.engine.test_units import scan_of, table_of
+from tests.engine.stream.test_units import scan_of, table_of
 
 END = 5
 

@@ -9,10 +9,10 @@ import pytest
 
 from nearly.plan.dialects import native
 from nearly.plan.expressions import WindowCall
-from tests.plan.conformance import inputs
-from tests.plan.conformance.fixtures import tables
-from tests.plan.conformance.groups import AGGREGATES, WINDOWS
-from tests.plan.conformance.kernels import Native, arrow_type, by_spark, differences, plain, rendered
+from tests.plan.dialects.conformance import inputs
+from tests.plan.dialects.conformance.fixtures import tables
+from tests.plan.dialects.conformance.groups import AGGREGATES, WINDOWS
+from tests.plan.dialects.conformance.kernels import Native, arrow_type, by_spark, differences, plain, rendered
 
 __all__ = ["tables"]
 

@@ -9,10 +9,10 @@ import pytest
 
 from nearly.plan.dialects import native, native_casts
 from nearly.plan.expressions import Call, Cast, Expression, columns_of, walk
-from tests.plan.conformance import cases, inputs
-from tests.plan.conformance.fixtures import tables
-from tests.plan.conformance.kernels import Native, arrow_type, by_spark, differences, rendered
-from tests.plan.conformance.language import typed, written
+from tests.plan.dialects.conformance import cases, inputs
+from tests.plan.dialects.conformance.fixtures import tables
+from tests.plan.dialects.conformance.kernels import Native, arrow_type, by_spark, differences, rendered
+from tests.plan.dialects.conformance.language import typed, written
 
 __all__ = ["tables"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from nearly.plan import functions
 from nearly.plan.expressions import AggregateCall, Expression, SortKey, WindowCall, WindowFrame
 from nearly.plan.types import DataType
-from tests.plan.conformance.language import Number, typed, written
+from tests.plan.dialects.conformance.language import Number, typed, written
 
 
 @dataclass(frozen=True)

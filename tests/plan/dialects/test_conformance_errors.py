@@ -12,9 +12,9 @@ import pytest
 from nearly.plan.dialects import native
 from nearly.plan.types import to_arrow
 from tests.fixtures.quick_spark import quick_session
-from tests.plan.conformance import inputs
-from tests.plan.conformance.kernels import Native
-from tests.plan.conformance.language import Number, Text, typed, written
+from tests.plan.dialects.conformance import inputs
+from tests.plan.dialects.conformance.kernels import Native
+from tests.plan.dialects.conformance.language import Number, Text, typed, written
 
 LAST_INT, FIRST_INT, LAST_LONG, FIRST_LONG = 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)
 

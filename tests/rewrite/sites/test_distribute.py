@@ -12,6 +12,22 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.rewrite.passes import for_sites
+from tests.fixtures.queries import QueryCase
+from tests.rewrite import shop
+from tests.rewrite.golden_plans import cases, check, shown
+from tests.rewrite.running import SITES, on_sites, rows_differ, run
+
+NAME = "sites/distribute"
+
+
+@pytest.mark.parametrize("case", cases(NAME), ids=str)
+def test_law_several_sites_give_the_rows_of_one(case: QueryCase) -> None:
+    plan = shop.planned(case.text)
+    placed = for_sites(plan, shop.schema, SITES)
+    check(NAME, case, shown(placed))
+    assert rows_differ(run(plan), on_sites(placed), case.text) is None
+
 
 ROWS = 30_000
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.plan.conformance import inputs
+from tests.plan.dialects.conformance import inputs
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Compiling hundreds of expressions takes far longer than interpreting them on a few rows."""
