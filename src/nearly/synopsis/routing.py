@@ -28,8 +28,9 @@ from nearly.plan.values.regions import Regions, RowSpace
 from nearly.plan.values.rounding import DOWN, NEAREST, UP, typed
 from nearly.synopsis.catalogue import Synopses
 from nearly.synopsis.columns.domain import NOWHERE, ONE_RANGE
-from nearly.synopsis.query.aggregates import canonical
-from nearly.synopsis.query.answering import BOUNDS, Estimate, Presence, answer_of
+from nearly.synopsis.query.answers import BOUNDS, Presence, answer_of
+from nearly.synopsis.query.estimates import Estimate
+from nearly.synopsis.query.totals import canonical
 from nearly.synopsis.structure.tree import Box, Condition
 from nearly.synopsis.synopsis import Synopsis
 
@@ -175,44 +176,45 @@ def _columns(synopsis: Synopsis, block: AggregateBlock, box: Box, confidence: fl
     groups = synopsis.groups(places, box)
     columns: dict[str, _Values] = {key.name: [each[at] for each in groups.keys] for at, key in enumerate(block.keys)}
     for output in block.aggregates:
-        name = _aggregate(synopsis, output.expression, sources)
-        estimates = [synopsis.estimate(name, each, confidence) for each in groups.boxes]
-        columns[output.name] = _Estimates(
-            estimates, output.expression.type, _quotients(synopsis, name, output.expression.type, groups.boxes, estimates)
-        )
+        name, measure = _aggregate(synopsis, output.expression, sources)
+        estimates = [synopsis.estimate(name, each, confidence, measure) for each in groups.boxes]
+        type_ = output.expression.type
+        quotients = _quotients(synopsis, measure, type_, groups.boxes, estimates) if name == "avg" else {}
+        columns[output.name] = _Estimates(estimates, type_, quotients)
     return columns, groups.presence
 
 
 def _quotients(
-    synopsis: Synopsis, name: str, type_: DataType, boxes: Sequence[Box], found: Sequence[Estimate]
+    synopsis: Synopsis, measure: int, type_: DataType, boxes: Sequence[Box], found: Sequence[Estimate]
 ) -> dict[int, Number]:
     """Exact averages that are decimals, rounded as Spark rounds them: a double cannot tell what lies half way."""
-    if name != "avg" or not isinstance(type_, types.Decimal):
+    if not isinstance(type_, types.Decimal):
         return {}
-    quotients = {}
+    quotients, kept = {}, synopsis.schema.measures[measure].unit
     unit = Number(1).scaleb(-type_.scale)
     for place, (box, average) in enumerate(zip(boxes, found, strict=True)):
-        total, count = (synopsis.estimate(each, box) for each in ("sum", "count"))
+        total, count = (synopsis.estimate(each, box, measure=measure) for each in ("sum", "count"))
         if average.exact and total.exact and count.exact and count.value:
-            units = Number(round(total.value * synopsis.schema.unit))
+            units = Number(round(total.value * kept))
             with localcontext(prec=MOST_DIGITS):
-                quotient = units / Number(round(synopsis.schema.unit)) / Number(round(count.value))
+                quotient = units / Number(round(kept)) / Number(round(count.value))
                 quotients[place] = quotient.quantize(unit, ROUND_HALF_UP)
     return quotients
 
 
-def _aggregate(synopsis: Synopsis, call: Expression, sources: dict[str, str]) -> str:
-    """The synopsis's name for an aggregate of the measure."""
+def _aggregate(synopsis: Synopsis, call: Expression, sources: dict[str, str]) -> tuple[str, int]:
+    """The synopsis's name for an aggregate, and of which measure it is."""
     if not isinstance(call, AggregateCall) or call.distinct or call.where is not None:
         raise Unsupported("it knows neither DISTINCT nor FILTER in aggregates")
     if call.function == "count" and not call.arguments:
-        return "rows"
+        return "rows", 0
     argument = _unwidened(call.arguments[0]) if len(call.arguments) == 1 else None
-    if not isinstance(argument, Column) or sources[argument.name].lower() != synopsis.schema.measure.lower():
-        if call.function == "count" and isinstance(argument, Literal) and argument.value is not None:
-            return "rows"
-        raise Unsupported(f"it aggregates {synopsis.schema.measure!r} only")
-    return canonical(call.function)
+    if call.function == "count" and isinstance(argument, Literal) and argument.value is not None:
+        return "rows", 0
+    measured = synopsis.schema.measured
+    if not isinstance(argument, Column) or sources[argument.name].lower() not in map(str.lower, measured):
+        raise Unsupported(f"it aggregates {' and '.join(map(repr, measured))} only")
+    return canonical(call.function), synopsis.schema.measure(sources[argument.name])
 
 
 def _output(expression: Expression, columns: dict[str, _Values]) -> _Values:

@@ -20,38 +20,57 @@ LARGEST_VALUE = 1e70
 """Fourth powers of values are added up."""
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredColumn:
+    """A column that is aggregated."""
+
+    name: str
+    type: DataType
+
+    def __post_init__(self) -> None:
+        if not types.is_numeric(self.type):
+            raise SchemaError(f"the measure {self.name!r} is {self.type}; a synopsis sums numbers")
+
+    @property
+    def unit(self) -> float:
+        """How many of the numbers that are kept make one of the measure: decimals are kept in units of their last digit."""
+        return 10.0**self.type.scale if isinstance(self.type, types.Decimal) else 1.0
+
+
 @dataclass(slots=True)
 class Schema:
-    """The columns of a synopsis: predicate columns, the measure, and the key that tells rows apart.
+    """The columns of a synopsis: predicate columns, the measures, and the key that tells rows apart.
 
     Without a key rows are told apart by all of their values here, so a delete removes some row with equal values.
     """
 
     domains: list[Domain]
-    measure: str
-    measure_type: DataType
+    measures: tuple[MeasuredColumn, ...]
     key: tuple[str, ...] = ()
     seed: int = 0
     _places: dict[str, int] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._places = {domain.name.lower(): place for place, domain in enumerate(self.domains)}
-        if not types.is_numeric(self.measure_type):
-            raise SchemaError(f"the measure {self.measure!r} is {self.measure_type}; a synopsis sums numbers")
-
-    @property
-    def unit(self) -> float:
-        """How many of the numbers that are kept make one of the measure: decimals are kept in units of their last digit."""
-        return 10.0**self.measure_type.scale if isinstance(self.measure_type, types.Decimal) else 1.0
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(domain.name for domain in self.domains)
 
     @property
+    def measured(self) -> tuple[str, ...]:
+        """The names of the measures."""
+        return tuple(each.name for each in self.measures)
+
+    @property
+    def types(self) -> dict[str, DataType]:
+        """The types of the columns that are filtered on or aggregated."""
+        return {each.name: each.type for each in self.domains} | {each.name: each.type for each in self.measures}
+
+    @property
     def columns(self) -> list[str]:
         """The columns to read, each once."""
-        return list(dict.fromkeys([*self.names, self.measure, *self.key]))
+        return list(dict.fromkeys([*self.names, *self.measured, *self.key]))
 
     def place(self, name: str) -> int:
         """The dimension of a predicate column, in any case."""
@@ -59,24 +78,34 @@ class Schema:
             raise unknown("predicate column", name, self.names)
         return self._places[name.lower()]
 
+    def measure(self, name: str | None) -> int:
+        """The place of a measure, in any case; it may go without a name when there is no other."""
+        if name is None and len(self.measures) > 1:
+            raise SchemaError(f"say which measure is meant, such as sum({self.measured[0]}); there are {', '.join(self.measured)}")
+        lowered = [each.lower() for each in self.measured]
+        if name is not None and name.lower() not in lowered:
+            raise unknown("measure", name, self.measured)
+        return 0 if name is None else lowered.index(name.lower())
+
     def rows(self, table: pa.Table | pa.RecordBatch, tickets: Hashes | None = None) -> Rows:
         """The rows of a table. `tickets` are random words for tables without a key, and their identity until `identified`."""
-        values = measured(self.measure, table.column(self.measure))
+        measures = [measured(name, table.column(name)) for name in self.measured]
+        values = measures[0] if len(measures) == 1 else np.array(measures)
         lines = [domain.coordinates(table.column(domain.name)) for domain in self.domains]
-        coordinates = np.array(lines).reshape(len(lines), len(values))
+        coordinates = np.array(lines).reshape(len(lines), table.num_rows)
         if self.key:
             identity = hash_columns([_words(table.column(name)) for name in self.key])
             return Rows(coordinates, values, identity, tickets_of(identity, self.seed))
         if tickets is not None:
             return Rows(coordinates, values, tickets, tickets_of(tickets, self.seed))
-        identity = hash_columns([*lines, values])
+        identity = hash_columns([*lines, *measures])
         return Rows(coordinates, values, identity, tickets_of(identity, self.seed))
 
     def identified(self, rows: Rows) -> Rows:
         """Rows that were read with random words, with the identity by which deletes find them."""
         if self.key:
             return rows
-        return replace(rows, identity=hash_columns([*rows.coordinates, rows.values]))
+        return replace(rows, identity=hash_columns([*rows.coordinates, *np.atleast_2d(rows.values)]))
 
     def learn(self, table: pa.Table | pa.RecordBatch) -> None:
         """Take new texts into the dictionaries."""
@@ -124,7 +153,7 @@ def _words(column: pa.Array | pa.ChunkedArray) -> Hashes:
 def fitted(schema: Schema, table: pa.Table, name: str) -> pa.Table:
     """The columns that a synopsis needs, in its order and types; what is missing or does not fit is an error."""
     spelled = {each.lower(): each for each in table.column_names}
-    kinds = {each.name: each.type for each in schema.domains} | {schema.measure: schema.measure_type}
+    kinds = schema.types
     columns = {}
     for wanted in schema.columns:
         if wanted.lower() not in spelled:
@@ -135,28 +164,6 @@ def fitted(schema: Schema, table: pa.Table, name: str) -> pa.Table:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as trouble:
             raise SchemaError(f"column {wanted!r} must be {kinds[wanted]}: {trouble}") from trouble
     return pa.table(columns)
-
-
-def as_table(rows: Any) -> pa.Table:
-    """Rows in any of the usual forms as an Arrow table."""
-    try:
-        if isinstance(rows, pa.Table):
-            return rows
-        if isinstance(rows, pa.RecordBatch):
-            return pa.Table.from_batches([rows])
-        if isinstance(rows, Mapping):
-            return pa.table(dict(rows))
-        if isinstance(rows, list | tuple):
-            return pa.Table.from_pylist(list(rows))
-        if hasattr(rows, "to_arrow"):
-            return rows.to_arrow()
-        if hasattr(rows, "toArrow"):
-            return rows.toArrow()
-        return pa.Table.from_pandas(rows, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, AttributeError) as trouble:
-        raise SchemaError(
-            f"rows must be an Arrow table, a pandas frame, a dict of columns or a list of dicts: {trouble}"
-        ) from trouble
 
 
 PAIR = 2
