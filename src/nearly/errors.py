@@ -38,6 +38,9 @@ class Conflict(EngineError):
     """Someone else changed a table meanwhile; nothing was changed, and trying again may succeed."""
 
 
+_OWN = "nearly_"
+"""Names that begin so are the library's own, and never what a user meant."""
+
 CLOSED = "the session is closed; open another with nearly.connect()"
 """What everything says that is used after its session."""
 
@@ -48,7 +51,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     >>> str(unknown("column", "l_quantty", ["l_quantity", "l_tax"]))
     "unknown column 'l_quantty'; did you mean 'l_quantity'?"
     """
-    names = sorted(set(known))
+    names = sorted(name for name in set(known) if not name.startswith(_OWN))
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.6)
     if close:
         offer = "did you mean " + " or ".join(repr(option) for option in close) + "?"

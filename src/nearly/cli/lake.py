@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sqlglot import exp
-
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.goal import split_goal
-from nearly.plan.parse import parse_query
+from nearly.plan.statements import tables_named
 
 ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _COMPRESSIONS = (".gz", ".bz2")
@@ -52,13 +50,11 @@ def table_name(path: Path) -> str | None:
 
 
 def tables_asked_for(text: str, found: dict[str, Path], stored: frozenset[str] = frozenset()) -> dict[str, Path]:
-    """Those of the tables found that a query names; a name that is neither found nor stored is an error.
+    """Those of the tables found that a query or a statement names; a name that is neither found nor stored is an error.
 
     It needs no Spark, so a mistake in the text shows before Spark is started.
     """
-    tree = parse_query(split_goal(text)[0])
-    common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
-    asked = {each.name for each in tree.find_all(exp.Table) if isinstance(each.this, exp.Identifier)}
+    asked, common = tables_named(split_goal(text)[0])
     by_name = {name.lower(): name for name in found}
     known = {name.lower() for name in stored} | by_name.keys() | common
     for name in sorted(asked):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-from nearly.cli import missing, sql, synopsis
+from nearly.cli import missing, sql, synopsis, table
 from nearly.errors import NearlyError
 
 
@@ -17,7 +17,7 @@ class Command(Protocol):
     def add(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None: ...
 
 
-COMMANDS: tuple[Command, ...] = (sql, synopsis, missing)
+COMMANDS: tuple[Command, ...] = (sql, table, synopsis, missing)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

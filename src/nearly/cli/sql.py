@@ -1,15 +1,17 @@
-"""`nearly sql`: a query over a directory of tables, its answers as they come."""
+"""`nearly sql`: a query over a directory of tables, its answers as they come; or a statement that changes one."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import logging
 import os
 import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from nearly.answer import Answer
@@ -18,7 +20,10 @@ from nearly.cli.lake import tables_asked_for, tables_in
 from nearly.display.lines import SHOWN_ROWS, Lines
 from nearly.display.show import Face, show
 from nearly.display.terminal import Terminal
+from nearly.engine.changes.statements import Changed
 from nearly.errors import SchemaError
+from nearly.plan.goal import split_goal
+from nearly.plan.statements import parse_statement
 from nearly.session import Session, connect
 
 INTERRUPTED = 130
@@ -26,6 +31,8 @@ INTERRUPTED = 130
 
 _EPILOG = """\
 Every sub-directory of DIR and every .parquet, .csv, .tsv, .json, .jsonl or .ndjson file in it is a table of its name.
+
+INSERT INTO, DELETE FROM, UPDATE and MERGE INTO change a table of --path CATALOG; files in DIR are never touched.
 
 exit codes: 0 answered, 2 the query, the data or an option is wrong (one line on standard error says how),
 130 stopped by Ctrl-C: the last answer is printed, with its bounds, before.
@@ -67,11 +74,12 @@ def run(options: argparse.Namespace) -> int:
     found = {} if options.data is None else tables_in(options.data)
     if options.path is None:
         tables_asked_for(text, found)
+    if parse_statement(split_goal(text)[0]) is not None:
+        return _change(text, options, found)
     face = _face(options)
     try:
         with _session(options.path, options.eager) as db:
-            for name, source in tables_asked_for(text, found, frozenset(db.tables)).items():
-                db.register(name, source)
+            _register(db, text, found)
             query = db.sql(text, confidence=confidence, seed=options.seed)
             shown = show(query.answers(error=error, seconds=options.seconds), query.stop, face)
             if shown.answer is not None and options.format in WRITERS:
@@ -85,6 +93,32 @@ def run(options: argparse.Namespace) -> int:
     if shown.answer is None:
         print("nearly: stopped before the first answer", file=sys.stderr)
     return INTERRUPTED if shown.interrupted else 0
+
+
+def _change(text: str, options: argparse.Namespace, found: dict[str, Path]) -> int:
+    """Run a statement and tell what it did."""
+    if options.path is None:
+        raise SchemaError("a statement changes tables of a catalog; give --path CATALOG, where the changes are kept")
+    if options.format not in ("table", "json"):
+        raise SchemaError(f"--format {options.format} is for answers; a statement is told as table (text) or json")
+    with _session(options.path, options.eager) as db:
+        _register(db, text, found)
+        done = db.execute(text)
+        print(json.dumps(asdict(done), ensure_ascii=False) if options.format == "json" and isinstance(done, Changed) else done)
+    return 0
+
+
+def _register(db: Session, text: str, found: dict[str, Path]) -> None:
+    """Make the tables known that a text names; one that was changed is taken as it is in the catalog."""
+    stored = {name.lower() for name in db.tables}
+    for name, source in tables_asked_for(text, found, frozenset(db.tables)).items():
+        if name.lower() not in stored or not _was_changed(db, name):
+            db.register(name, source)
+
+
+def _was_changed(db: Session, name: str) -> bool:
+    table = db.table(name).info
+    return table.overlaid or table.base.gone > 0 or any(commit.inserted is not None for commit in db.history(name))
 
 
 def share(text: str, option: str) -> float:

@@ -48,6 +48,10 @@ class Result:
     stats: dict[str, float]
 
 
+def _version_read(table: Table) -> str:
+    return f"{table.plain_name} version {table.version}" + (" (its files, and changes in the catalog)" if table.overlaid else "")
+
+
 class Engine:
     """Plans and runs queries over a catalog on a cluster."""
 
@@ -145,6 +149,8 @@ class Engine:
     def explain(self, prepared: Prepared) -> str:
         """What is computed where, by which kernel, and why."""
         lines = [f"kernel: {prepared.kernel}", f"why: {prepared.reason}"]
+        if prepared.snapshot:
+            lines.append(f"reads: {', '.join(map(_version_read, prepared.snapshot))}")
         if prepared.query is not None and prepared.kernel == "native":
             pinned = self.at(prepared.snapshot)
             lines.append(explain_stages(pinned.native.stages(prepared.query.plan), self.cluster.sites, pinned.catalog.schema))

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 from sqlglot import exp
 
 from nearly.engine.native.python_functions import Functions
-from nearly.engine.storage.catalog import AT, Catalog, Snapshot
-from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.catalog import Catalog, Snapshot
+from nearly.engine.storage.layouts import AT, Table
 from nearly.errors import SchemaError, UnknownName, Unsupported, unknown
 from nearly.plan import functions
 from nearly.plan.binding.query import bind
@@ -76,14 +76,24 @@ class Planner:
         """Decide how a query is run; `kernel` forces one, and then what it cannot do is an error."""
         if kernel is not None and kernel not in KERNELS:
             raise unknown("kernel", str(kernel), KERNELS)
+        checked, mapped, tables = self._looked_up(text)
+        query, chosen, reason = self._decided(checked, Snapshot(self.catalog, tables), mapped, kernel)
+        return Prepared(checked.text, tables, query, chosen, reason, self.functions.kept_for(checked.tree))
+
+    @deep_recursion()
+    def bound(self, text: str) -> BoundQuery:
+        """A query with the types of its columns, whoever could run it."""
+        checked, mapped, tables = self._looked_up(text)
+        return self._bound(checked, Snapshot(self.catalog, tables), mapped)
+
+    def _looked_up(self, text: str) -> tuple[Checked, Sequence[Mapped], tuple[Table, ...]]:
+        """A query that was checked, the users' functions over rows that it selects from, and the tables it reads."""
         checked = self._at_versions(check_query(text))
         mapped = self.functions.used_by(checked.tree)
         trees = [checked.tree, *(relation.query for relation in mapped)]
         for each in trees:
             self.functions.mark(each)
-        tables = self._tables(trees, {each.name for each in mapped})
-        query, chosen, reason = self._decided(checked, Snapshot(self.catalog, tables), mapped, kernel)
-        return Prepared(checked.text, tables, query, chosen, reason, self.functions.kept_for(checked.tree))
+        return checked, mapped, self._tables(trees, {each.name for each in mapped})
 
     def over(self, catalog: Catalog) -> Planner:
         """The same planner over other tables."""

@@ -24,6 +24,9 @@ MAX_CHARACTERS = 1_000_000
 MOST_JOINS = 100
 """Planners take minutes to order more of them."""
 
+CHANGES = ("INSERT", "DELETE", "UPDATE", "MERGE")
+"""Statements that change a table (`plan.statements`)."""
+
 PATH_FORMATS = frozenset({"parquet", "csv", "json", "orc", "avro", "text", "delta", "iceberg", "binaryfile", "jdbc", "hive", "xml"})
 
 _OWN_GRAMMAR = frozenset({
@@ -80,6 +83,13 @@ def parse_query(text: str) -> exp.Expr:
 
 def check_query(text: str) -> Checked:
     """Exactly one query, in the only spelling in which others may be given it."""
+    tree, tokens = read_text(text)
+    _refuse_what_is_not_a_query(tree)
+    return Checked(tree, spelled(text, tokens), unread(tokens, tokens_of(to_text(tree))))
+
+
+def read_text(text: str) -> tuple[exp.Expr, list[Token]]:
+    """The tree of exactly one statement of whichever kind, and its words, of which none may never stand in a text."""
     if not isinstance(text, str):
         raise ParseError(f"a query is text, not {type(text).__name__}")
     if not text.strip():
@@ -88,9 +98,7 @@ def check_query(text: str) -> Checked:
         raise ParseError(f"the query has {len(text):,} characters, at most {MAX_CHARACTERS:,} are accepted")
     tokens = _words(text)
     refuse_words(tokens)
-    tree = _only_statement(text, tokens)
-    _refuse_what_is_not_a_query(tree)
-    return Checked(tree, spelled(text, tokens), unread(tokens, tokens_of(to_text(tree))))
+    return _only_statement(text, tokens), tokens
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -149,7 +157,8 @@ def _explained(trouble: SyntaxTrouble) -> str:
 def _refuse_what_is_not_a_query(tree: exp.Expr) -> None:
     if not isinstance(tree, exp.Query | exp.Values):
         kind = tree.name.upper() if isinstance(tree, exp.Command) else tree.key.upper()
-        raise ParseError(f"only a query (SELECT, WITH, VALUES) is accepted, not {kind}; run it in Spark itself")
+        advice = "use db.execute" if kind in CHANGES else "run it in Spark itself"
+        raise ParseError(f"only a query (SELECT, WITH, VALUES) is accepted, not {kind}; {advice}")
     joins = 0
     for node in tree.walk():
         _refuse_emptiness(node)

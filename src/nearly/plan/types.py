@@ -164,6 +164,19 @@ def common_type(left: DataType, right: DataType) -> DataType | None:
     return None
 
 
+def can_store(value: DataType, column: DataType) -> bool:
+    """Whether INSERT, UPDATE and MERGE cast a value to the type of a column, by Spark's ANSI rule of store assignment.
+
+    >>> can_store(DOUBLE, INT), can_store(STRING, INT), can_store(INT, STRING)
+    (True, False, True)
+    """
+    if value in (column, NULL):
+        return True
+    if is_numeric(value) and is_numeric(column):
+        return True
+    return (column == STRING and is_simple(value)) or (value in DATETIMES and column in DATETIMES)
+
+
 def _common_numeric(left: DataType, right: DataType) -> DataType:
     """The common type of two different numeric types; a float beside anything else makes a double."""
     if left in FRACTIONS or right in FRACTIONS:

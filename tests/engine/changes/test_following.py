@@ -81,7 +81,8 @@ def test_a_batch_is_taken_once_also_in_another_session(db: nearly.Session, tmp_p
 def test_rows_of_a_table_without_a_key_are_a_bag(tmp_path: Path) -> None:
     with registered(driver_only(tmp_path / "catalog"), tmp_path, []) as db:
         follower = Follower(db._engine, "t", "orders", "op")
-        follower.take(batch((1, 1.0, "old", "insert"), (1, 1.0, "old", "insert"), (2, 2.0, "old", "upsert")), 0)
+        for _ in range(2):
+            follower.take(batch((1, 1.0, "old", "insert"), (1, 1.0, "old", "insert"), (2, 2.0, "old", "upsert")), 0)
         follower.take(batch((1, 1.0, "old", "delete"), (1, 1.0, "old", "delete"), (2, 0.0, "old", "delete")), 1)
         assert db.sql("select count(*) as n from t where k = 1").exact().table["n"].to_pylist() == [1]
         assert [row["reason"][:5] for row in db.quarantine("t").to_pylist()] == ["table", "there"]

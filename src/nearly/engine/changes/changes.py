@@ -13,11 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from nearly.engine.changes.batch_files import Change
 from nearly.engine.changes.compaction import compact, is_due
 from nearly.engine.changes.feed import changes
+from nearly.engine.changes.finding import parsed, parsed_values
 from nearly.engine.changes.following import Follower
-from nearly.engine.changes.operations import ERROR
+from nearly.engine.changes.operations import ERROR, Changer
 from nearly.engine.changes.quarantine import read_aside
+from nearly.engine.changes.statements import Changed, change_of
 from nearly.engine.changes.transactions import Find, Transaction
 from nearly.engine.engine import Engine
 from nearly.engine.spark.stream_follow import Following
@@ -26,6 +29,7 @@ from nearly.engine.storage.versions import Commit
 from nearly.engine.writing.parquet_writer import Progress
 from nearly.engine.writing.preparation import prepare
 from nearly.errors import Conflict, EngineError, NearlyError, SchemaError
+from nearly.plan.statements import Statement
 
 logger = logging.getLogger(__name__)
 
@@ -51,18 +55,38 @@ class Changes:
         if (rows is None) == (where is None):
             raise SchemaError("delete takes either rows or where=..., to empty a table where='true'")
         if where is not None:
-            return self._change(name, lambda found: found.delete_where(where), batch)
+            condition = parsed(where, "condition")
+            return self._change(name, lambda found: found.delete_where(condition), batch)
         return self._change(name, lambda found: found.delete(rows, missing), batch)
 
     def update(self, name: str, assignments: Mapping[str, str], where: str | None, batch: Stream | None = None) -> Table:
-        return self._change(name, lambda found: found.update(assignments, where), batch)
+        condition = None if where is None else parsed(where, "condition")
+        return self._change(name, lambda found: found.update(parsed_values(found.table, assignments), condition), batch)
 
     def merge(self, name: str, rows: Any, batch: Stream | None = None) -> Table:
         return self._change(name, lambda found: found.merge(rows), batch)
 
+    def execute(self, statement: Statement, batch: Stream | None = None) -> Changed:
+        """Do what a statement says."""
+        made: list[Change] = []
+
+        def find(changer: Changer) -> Change:
+            made[:] = [change_of(changer, statement)]
+            return made[0]
+
+        table = self._change(statement.table, find, batch)
+        operation = type(statement).__name__.removesuffix("Into").removesuffix("From").removesuffix("Set").lower()
+        if not made:
+            return Changed(operation, table.name, table.version)
+        change = made[0]
+        came = 0 if change.came is None else change.came.num_rows
+        gone = 0 if change.places is None else len(change.places)
+        return Changed(operation, table.name, table.version, came - change.updated, change.updated, gone - change.updated)
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All changes of this thread, until the block ends, become visible together; none when it ends by an error."""
+        self._engine.life.refuse_over()
         if getattr(self._mine, "open", None) is not None:
             raise EngineError("a transaction is open already; they cannot be nested")
         with Transaction(self._engine, several=True) as transaction:
@@ -106,9 +130,11 @@ class Changes:
         return Follower(self._engine, self._engine.catalog.table(name).name, source, op)
 
     def between(self, name: str, since: int, until: int | None = None) -> pa.Table:
+        self._engine.life.refuse_over()
         return changes(self._engine, name, since, until)
 
     def history(self, name: str) -> list[Commit]:
+        self._engine.life.refuse_over()
         return self._engine.catalog.commits(name)
 
     def close(self) -> None:
@@ -141,11 +167,10 @@ class Changes:
         for attempt in range(ATTEMPTS):
             try:
                 with Transaction(self._engine) as alone:
-                    alone.change(name, find, batch)
+                    table = alone.change(name, find, batch)
                 break
             except Conflict:
                 if attempt == ATTEMPTS - 1:
                     raise
-        table = self._engine.catalog.table(name)
         self._compact_later(table)
         return table

@@ -49,6 +49,8 @@ def _as_table(found: Any) -> pa.Table:
 def _schema_of(rows: Sequence[Mapping[str, Any]]) -> pa.Schema | None:
     """Mappings may have different keys; pyarrow itself looks at those of the first only."""
     names = list(dict.fromkeys(name for row in rows for name in row))
+    if rows and not names:
+        raise SchemaError("the rows given have no column")
     arrays = {name: pa.array([row.get(name) for row in rows]) for name in names}
     return pa.schema([(name, array.type) for name, array in arrays.items()]) if names else None
 
@@ -67,6 +69,8 @@ def fitted(rows: pa.Table, table: Table, columns: Sequence[SchemaColumn], what: 
         if name.lower() in given:
             raise SchemaError(f"{what} table {table.name!r}: column {name!r} is given twice (case does not count)")
         given[name.lower()] = place
+    if not given and not rows.num_rows:
+        return arrow_schema(columns).empty_table()
     known = {column.name.lower() for column in columns}
     for name in rows.column_names:
         if name.lower() not in known:

@@ -6,7 +6,7 @@ anything is written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from nearly.engine.changes.batch_files import Change
-from nearly.engine.changes.given_rows import arrow_schema, as_arrow, fitted
-from nearly.engine.changes.positions import Positions, absent, by_content, by_key, duplicates, placed
+from nearly.engine.changes.finding import Finder, refuse_windows, stored_rows
+from nearly.engine.changes.given_rows import as_arrow, fitted
+from nearly.engine.changes.positions import Positions, absent, by_content, by_key, duplicates, pairs
 from nearly.engine.engine import Engine
-from nearly.engine.storage.catalog import Snapshot
+from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.storage.layouts import Table
-from nearly.errors import ParseError, SchemaError, Unsupported
-from nearly.plan.parse import parse_query, to_text
+from nearly.errors import SchemaError
 from nearly.plan.schema import SchemaColumn
 
 ERROR, IGNORE = "error", "ignore"
@@ -34,6 +34,11 @@ class Changer:
 
     engine: Engine
     table: Table
+    seen: tuple[Table, ...] = ()
+
+    @property
+    def finder(self) -> Finder:
+        return Finder(self.engine, self.table, self.seen)
 
     def insert(self, rows: Any) -> Change:
         came = fitted(as_arrow(rows), self.table, self.table.columns, "inserting into")
@@ -62,28 +67,47 @@ class Changer:
             found = by_content(self.engine, self.table, self.table.base, wanted)
         self._refuse_ambiguous(found)
         if found.num_rows < wanted.num_rows and missing == ERROR:
-            row = absent(self.engine, wanted, found) if self.table.key else None
-            what = _told(row, self.table.key) if row is not None else f"{wanted.num_rows - found.num_rows} of the rows to delete"
-            raise SchemaError(f"table {self.table.name!r} has no {what}; pass missing='ignore' to delete what there is")
+            told = f"{wanted.num_rows - found.num_rows} of the rows given, all columns compared"
+            what = _told(absent(self.engine, wanted, found), self.table.key) if self.table.key else told
+            raise SchemaError(f"table {self.table.name!r} lacks {what}; pass missing='ignore' to delete what there is")
         return self._without("delete", found)
 
-    def delete_where(self, where: str) -> Change:
-        return self._without("delete", self._matching(where, {}))
+    def delete_where(self, where: exp.Expr | None, alias: str | None = None, common: exp.Expr | None = None) -> Change:
+        """The rows for which a condition is true, or all."""
+        finder, alias = self.finder, alias or self.table.name
+        found = finder.rows(self._scope(alias, where, common, finder.own(alias)))
+        return Change("delete", None, stored_rows(self.table, _ordered(found)), Positions.of(found))
 
-    def update(self, assignments: Mapping[str, str], where: str | None) -> Change:
-        if not assignments:
-            raise SchemaError("an update sets at least one column: set={'column': 'expression'}")
-        found = self._matching(where, {column.name: text for column, text in self._assigned(assignments)})
-        before = self._rows(found)
-        after = before
-        for column, _ in self._assigned(assignments):
-            place = after.schema.get_field_index(column.name)
-            after = after.set_column(
-                place, after.schema.field(place), found[_new(column.name)].cast(after.schema.field(place).type)
-            )
-        if {column.name for column, _ in self._assigned(assignments)} & set(self.table.key):
-            self._refuse_taken_keys(after, found)
+    def update(
+        self,
+        values: Sequence[tuple[SchemaColumn, exp.Expr]],
+        where: exp.Expr | None,
+        alias: str | None = None,
+        common: exp.Expr | None = None,
+    ) -> Change:
+        """Columns set to values, all of them computed from the rows as they were."""
+        finder, alias = self.finder, alias or self.table.name
+        stored = finder.stored(self._scope(alias, None, common, []), values)
+        new = [exp.alias_(value, f"nearly_new_{place}") for place, value in enumerate(stored)]
+        found = _ordered(finder.rows(self._scope(alias, where, common, [*finder.own(alias), *new])))
+        before = after = stored_rows(self.table, found)
+        for place, (column, _) in enumerate(values, len(self.table.columns) + 2):
+            index = self.table.column_names.index(column.name)
+            field = after.schema.field(index)
+            after = after.set_column(index, field, found.column(place).cast(field.type))
+        if {column.name for column, _ in values} & set(self.table.key):
+            self.refuse_taken_keys(after, Positions.of(found), "updated")
         return Change("update", after, before, Positions.of(found), found.num_rows)
+
+    def _scope(self, alias: str, where: exp.Expr | None, common: exp.Expr | None, items: Sequence[exp.Expr]) -> exp.Select:
+        """A query over the table as it is changed."""
+        query = exp.Select(expressions=list(items), from_=exp.From(this=self.finder.target(alias)))
+        if where is not None:
+            refuse_windows(where)
+            query.set("where", exp.Where(this=where.copy()))
+        if common is not None:
+            query.set("with_", common.copy())
+        return query
 
     def merge(self, rows: Any) -> Change:
         """Rows with a key that is there replace it, others are added."""
@@ -109,15 +133,12 @@ class Changer:
 
     def _replaced(self, operation: str, given: pa.Table, found: pa.Table) -> Change:
         """The given rows, those that replace others first and in the order of these."""
-        key = list(self.table.key)
-        numbered = given.append_column("nearly_at", pa.array(range(given.num_rows), pa.int64()))
         old = self._rows(found)
-        paired = old.select(key).append_column("nearly_old", pa.array(range(old.num_rows), pa.int64()))
-        joined = numbered.select([*key, "nearly_at"]).join(paired, key, join_type="left outer").sort_by("nearly_at")
-        matched = pc.is_valid(joined["nearly_old"])
-        updates = joined.filter(matched).sort_by("nearly_old")
-        others = joined.filter(pc.invert(matched)).sort_by("nearly_at")
-        came = pa.concat_tables([given.take(updates["nearly_at"]), given.take(others["nearly_at"])])
+        joined = pairs(self.engine, given.select(list(self.table.key)), old.select(list(self.table.key)))
+        matched = pc.is_valid(joined["old"])
+        updates = joined.filter(matched).sort_by("old")
+        others = joined.filter(pc.invert(matched)).sort_by("new")
+        came = pa.concat_tables([given.take(updates["new"]), given.take(others["new"])])
         return Change(operation, came, old, Positions.of(found), updates.num_rows)
 
     def _without(self, operation: str, found: pa.Table) -> Change:
@@ -125,31 +146,7 @@ class Changer:
 
     def _rows(self, found: pa.Table) -> pa.Table:
         """The stored columns of rows that were found, in the order of their places."""
-        ordered = found.sort_by([("nearly_file", "ascending"), ("nearly_row", "ascending")])
-        schema = arrow_schema(self.table.columns)
-        columns = [ordered[column.name].cast(field.type) for column, field in zip(self.table.columns, schema, strict=True)]
-        return pa.Table.from_arrays(columns, schema=schema)
-
-    def _matching(self, where: str | None, computed: Mapping[str, str]) -> pa.Table:
-        """The rows for which a condition is true, with their places and what is computed of them; in the order of places."""
-        table = placed(self.table)
-        snapshot = Snapshot(self.engine.catalog, [table])
-        planner = self.engine.planner.over(snapshot)
-        prepared = planner.prepare(_query(self.table, where, computed), "native")
-        query = prepared.query
-        if query is None or query.unnamed:
-            raise Unsupported("this condition cannot be evaluated here")
-        with self.engine.reading([self.table]):
-            found = self.engine.at(prepared.snapshot).native.run_here(query.plan)
-        named = found.rename_columns(list(query.names))
-        return named.sort_by([("nearly_file", "ascending"), ("nearly_row", "ascending")])
-
-    def _assigned(self, assignments: Mapping[str, str]) -> list[tuple[SchemaColumn, str]]:
-        found = [(self.table.column(name), text) for name, text in assignments.items()]
-        names = [column.name for column, _ in found]
-        if len(set(names)) < len(names):
-            raise SchemaError("a column is set twice (case does not count)")
-        return [(column, f"CAST(({text}) AS {column.type})") for column, text in found]
+        return stored_rows(self.table, _ordered(found.select([*self.table.column_names, FILE, ROW])))
 
     def _columns(self, names: tuple[str, ...]) -> tuple[SchemaColumn, ...]:
         return tuple(self.table.column(name) for name in names)
@@ -171,44 +168,20 @@ class Changer:
             if twice.num_rows:
                 raise SchemaError(f"table {self.table.name!r} has {_told(twice, self.table.key)} more than once; its key is no key")
 
-    def _refuse_taken_keys(self, after: pa.Table, found: pa.Table) -> None:
-        """An update of keys may not meet rows that stay as they are."""
-        keys = self._keys(after, "updated")
+    def refuse_taken_keys(self, came: pa.Table, places: Positions, what: str) -> None:
+        """Rows that come may have no key twice, none of them missing, and none of a row that stays."""
+        keys = self._keys(came, what)
         there = by_key(self.engine, self.table, self.table.base, keys)
-        changed = set(zip(found["nearly_file"].to_pylist(), found["nearly_row"].to_pylist(), strict=True))
-        for row in there.select([*self.table.key, "nearly_file", "nearly_row"]).to_pylist():
-            if (row["nearly_file"], row["nearly_row"]) not in changed:
+        changed = set(zip(places.files.tolist(), places.rows.tolist(), strict=True))
+        for row in there.select([*self.table.key, FILE, ROW]).to_pylist():
+            if (row[FILE], row[ROW]) not in changed:
                 taken = ", ".join(f"{name} = {row[name]!r}" for name in self.table.key)
-                raise SchemaError(f"table {self.table.name!r} already has {taken}; the update would make its key no key")
+                raise SchemaError(f"table {self.table.name!r} already has {taken}; after the change its key would be no key")
 
 
-def _query(table: Table, where: str | None, computed: Mapping[str, str]) -> str:
-    """The query for rows of a table with their places; a condition and expressions are parsed each for itself."""
-    tree = parse_query("SELECT * FROM placeholder_of_table")
-    tree.args["from_"].this.set("this", exp.to_identifier(table.name, quoted=True))
-    for name, text in computed.items():
-        tree.append("expressions", exp.alias_(_parsed(text, "expression"), _new(name), quoted=True))
-    if where is not None:
-        tree.set("where", exp.Where(this=_parsed(where, "condition")))
-    return to_text(tree)
-
-
-def _parsed(text: str, what: str) -> exp.Expr:
-    if not isinstance(text, str) or not text.strip():
-        raise ParseError(f"the {what} is SQL text, not {text!r}")
-    tree = parse_query(f"SELECT ({text}) AS parsed")
-    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1 or set(_used(tree)) != {"expressions"}:
-        raise ParseError(f"{text!r} is not one {what}")
-    parsed: exp.Expr = tree.expressions[0].this
-    return parsed.copy()
-
-
-def _used(tree: exp.Expr) -> list[str]:
-    return [name for name, value in tree.args.items() if value]
-
-
-def _new(name: str) -> str:
-    return f"nearly_new_{name}"
+def _ordered(found: pa.Table) -> pa.Table:
+    """Rows in the order of their places."""
+    return found.sort_by([(FILE, "ascending"), (ROW, "ascending")])
 
 
 def _told(rows: pa.Table, key: tuple[str, ...]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,6 +19,9 @@ from nearly.errors import SchemaError
 
 Find = Callable[[Changer], Change]
 """Finds what a change does to a table."""
+
+LAST_NUMBER = 1 << 63
+"""Numbers of a stream's batches lie below."""
 
 
 class Transaction:
@@ -50,10 +54,10 @@ class Transaction:
         table = self._table(name)
         if stream is not None and self._taken(table, stream):
             return table
-        change = find(Changer(self._engine, table))
-        if change.is_empty:
+        change = find(Changer(self._engine, table, tuple(self._tables.values())))
+        if change.is_empty and stream is None:  # that a batch was taken is remembered also where it changed nothing
             return table
-        batch, directory = write_batch(self._engine, table, change)
+        batch, directory = write_batch(self._engine, table, replace(change, stream=stream))
         self._directories.append(directory)
         self._batches.append((table, batch))
         self._tables[table.name.lower()] = changed = after(table, [batch])
@@ -68,18 +72,17 @@ class Transaction:
 
     def _table(self, name: str) -> Table:
         """The table as the next change finds it; from the first on, it is this transaction's turn."""
-        if name.lower() not in self._tables:
+        known = self._tables.get(name.lower()) if isinstance(name, str) else None
+        if known is None:
             catalog = self._engine.catalog
             self._held.enter_context(catalog.changing(name))
-            table = catalog.table(name)
-            self._held.enter_context(self._engine.reading([table]))
-            self._tables[name.lower()] = table
-        return self._tables[name.lower()]
+            known = catalog.table(name)
+            self._held.enter_context(self._engine.reading([known]))
+            self._tables[name.lower()] = known
+        return known
 
     def _taken(self, table: Table, stream: tuple[str, int]) -> bool:
-        name, number = stream
-        if not isinstance(number, int) or isinstance(number, bool) or number < 0 or not name:
-            raise SchemaError(f"batch=({name!r}, {number!r}) must be the name of a stream and a number that is not negative")
+        name, number = _checked(stream)
         mine = [
             batch.stream[1]
             for changed, batch in self._batches
@@ -93,3 +96,11 @@ class Transaction:
         for directory in self._directories:
             shutil.rmtree(directory, ignore_errors=True)
         self._directories.clear()
+
+
+def _checked(stream: object) -> tuple[str, int]:
+    """The name of a stream and the number of a batch of it."""
+    match stream:
+        case (str(name), int(number)) if name and not isinstance(number, bool) and 0 <= number < LAST_NUMBER:
+            return name, number
+    raise SchemaError(f"batch={stream!r} must be the name of a stream and a whole number from 0 on, such as ('orders', 7)")

@@ -33,6 +33,12 @@ def explained(trouble: duckdb.Error) -> Exception:
     return _raised(type(trouble).__name__, str(trouble))
 
 
+def final(trouble: duckdb.Error) -> EngineError:
+    """What to raise where Spark is not asked: no query failed, but something that only the native engine does."""
+    found = explained(trouble)
+    return found if isinstance(found, EngineError) else EngineError(f"the native engine failed: {found}")
+
+
 def packed(trouble: duckdb.Error | EngineError) -> bytes:
     """An error as it travels. Law: `unpacked(packed(e))` is what the driver would have raised for it itself."""
     return json.dumps([type(trouble).__name__, str(trouble)]).encode()

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from nearly.engine.storage.batches import Batch
 from nearly.engine.storage.durable import DRAFT, write_durably, writing_in
-from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.layouts import AT, Table
 from nearly.engine.storage.locks import exclusive, is_free, shared, unshared
 from nearly.engine.storage.serialise import opened, sealed
 from nearly.engine.storage.versions import HEAD, MOST_BATCHES, Commit, Versions, VersionStore, begun, directories_of
@@ -33,8 +33,6 @@ from nearly.errors import Conflict, EngineError, SchemaError, unknown
 from nearly.plan.schema import TableSchema
 
 LONGEST_NAME = 128
-AT = "@"
-"""Between the name of a table and the number of a version: no table's name has it."""
 _TEMPORARY = ".tmp-"
 _OWNER = "owner"
 _WRITER = ".writer"
@@ -65,6 +63,7 @@ class Catalog:
             raise EngineError(f"cannot make a catalog in {self.path}: {error.strerror}") from error
         self._versions = VersionStore(self.path)
         with self.lock():
+            self._remove_drafts()
             for directory in self._directories():
                 self._sweep(directory)
 
@@ -83,9 +82,12 @@ class Catalog:
 
     def table(self, name: str) -> Table:
         """The table as last committed, by whichever process; `name@7` is its version 7."""
-        plain, _, version = name.partition(AT)
-        if version:
+        named = _text(name)
+        plain, at, version = named.partition(AT)
+        if at and version.isdecimal():
             return self.at(plain, int(version))
+        if at:
+            raise unknown("table", named, self.names)
         found = self._load(self.directory(name))
         if found is None:
             raise unknown("table", name, self.names)
@@ -108,7 +110,7 @@ class Catalog:
 
     def directory(self, name: str) -> Path:
         """Where a table of this name lives, with all its versions."""
-        lowered = name.partition(AT)[0].lower()
+        lowered = _text(name).partition(AT)[0].lower()
         if re.fullmatch(r"[a-z0-9_]{1,64}", lowered):
             return self._tables / lowered
         plain = re.sub(r"[^a-z0-9_]+", "", lowered)[:32]
@@ -124,18 +126,32 @@ class Catalog:
     @contextmanager
     def changing(self, name: str) -> Iterator[None]:
         """The turn to change the rows of a table, held by one at a time for as long as finding them takes."""
+        directory = self._present(name)
+        with writing_in(directory), exclusive(directory / _WRITER):
+            yield
+
+    def changeable(self, name: str) -> Table:
+        """The table as last committed; a version of it is an error."""
+        self._present(name)
+        return self.table(name)
+
+    def _present(self, name: str) -> Path:
+        """The directory of a table that may be changed: of one that is there, not of a version of it."""
         directory = self.directory(name)
         if self._load(directory) is None:
             raise unknown("table", name, self.names)
-        with writing_in(directory), exclusive(directory / _WRITER):
-            yield
+        if AT in name:
+            raise SchemaError(f"{name!r} is a version of a table; only the table as it is now can be changed")
+        return directory
 
     def save(self, table: Table) -> Table:
         """Commit the table in place of any of its name."""
         return self.commit(table.name, lambda _: table)
 
-    def commit(self, name: str, change: Callable[[Table | None], Table], operation: str = "register") -> Table:
-        """Replace a table by what `change` makes of its present state, all at once."""
+    def commit(
+        self, name: str, change: Callable[[Table | None], Table], operation: str = "register", record: Batch | None = None
+    ) -> Table:
+        """Replace a table by what `change` makes of its present state, all at once; `record` tells which rows that changed."""
         check_name(name)
         directory = self.directory(name)
         with self.lock(), writing_in(directory):
@@ -143,9 +159,11 @@ class Catalog:
             present = None if before is None else before.table
             table = _numbered(change(present), present)
             directory.mkdir(parents=True, exist_ok=True)
-            epoch = begun(table, operation)
+            epoch = begun(table, operation, change=record)
             if before is not None and before.table.version == table.version:  # the same version in other files
-                epoch = replace(epoch, time=before.present.time, operation=before.present.operation)
+                known = before.present
+                told = known.change if known.table.version == table.version else None
+                epoch = replace(epoch, time=known.time, operation=known.operation, change=told)
             return self._versions.begin(directory, before, epoch).table
 
     @contextmanager
@@ -198,6 +216,12 @@ class Catalog:
                 write_durably(self._tables / name / HEAD, text.encode())
         self._intent.unlink()
 
+    def _remove_drafts(self) -> None:
+        """What a killed writer of an intent left."""
+        for each in self.path.iterdir():
+            if re.fullmatch(DRAFT.format(name=re.escape(self._intent.name)), each.name):
+                each.unlink(missing_ok=True)
+
     def at(self, name: str, version: int) -> Table:
         """A table in one of its versions, under a name that says which; a `SchemaError` when it is not kept."""
         return self._versions.at(self.directory(name), self._known(name), version)
@@ -231,10 +255,8 @@ class Catalog:
 
     def drop(self, name: str) -> None:
         """Forget a table and remove the files the library wrote for it; the user's own files stay."""
-        directory = self.directory(name)
         with self.lock():
-            if self._load(directory) is None:
-                raise unknown("table", name, self.names)
+            directory = self._present(name)
             with writing_in(directory):
                 (directory / HEAD).unlink()
                 self._sweep(directory)
@@ -303,11 +325,18 @@ class Snapshot(Catalog):
         return self._kept.get(name.lower()) or super().table(name)
 
 
+def _text(name: object) -> str:
+    if not isinstance(name, str):
+        raise SchemaError(f"a table is named by text, not {name!r}")
+    return name
+
+
 def _numbered(table: Table, present: Table | None) -> Table:
     """The table with its place in the order of versions; another layout of the same rows is no other version."""
     if present is None:
         return replace(table, version=1)
-    if table.columns == present.columns and table.base.manifest == present.base.manifest and not present.base.vectors:
+    same_files = table.base.manifest == present.base.manifest and not (table.base.vectors or present.base.vectors)
+    if table.columns == present.columns and same_files:
         table = replace(table, content=present.content)  # files that came one after the other, registered again together
     return replace(table, version=present.version + (table.content != present.content))
 

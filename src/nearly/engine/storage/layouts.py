@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,25 +13,36 @@ from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
 
 BASE = "base"
+_CAME = re.compile(r"/(?:changes|base)-[0-9a-f]{12}/came[^/]*\.parquet$")
+AT = "@"
+"""Between the name of a table and the number of a version: no table's name has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a table's rows came from: `parquet` files used in place, or a source that was copied.
+    """Where a table's rows came from: files used in place (`parquet`, `delta`, `iceberg`), or a source that was copied.
 
-    Copied are the kinds `dataframe`, `table`, `csv`, `json` and `remote`.
+    Copied are the kinds `dataframe`, `table`, `csv`, `json` and `remote`. A source with versions of its own has the one that the
+    table is at.
     """
 
     kind: str
     locations: tuple[str, ...] = ()
+    version: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.kind} {', '.join(self.locations)}".strip()
+        at = "" if self.version is None else f"version {self.version}"
+        return f"{self.kind} {', '.join(self.locations)} {at}".strip()
 
     @property
     def in_place(self) -> bool:
         """Whether the base layout is the user's own files."""
-        return self.kind == "parquet"
+        return self.kind == "parquet" or self.is_lake
+
+    @property
+    def is_lake(self) -> bool:
+        """Whether a log of its own says which files the source consists of."""
+        return self.kind in ("delta", "iceberg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +70,11 @@ class Layout:
     @property
     def rows(self) -> int:
         return self.manifest.rows - self.gone
+
+    @property
+    def partitioned_by(self) -> tuple[str, ...]:
+        """The columns whose values the directories of the files tell."""
+        return tuple(value.column for block in self.blocks[:1] for value in block.partition)
 
     @property
     def gone(self) -> int:
@@ -102,6 +119,11 @@ class Table:
                 )
 
     @property
+    def plain_name(self) -> str:
+        """The name without the version that may be in it, as in `t@7`."""
+        return self.name.partition(AT)[0]
+
+    @property
     def base(self) -> Layout:
         """The layout as registered."""
         return self.layouts[0]
@@ -109,6 +131,11 @@ class Table:
     @property
     def rows(self) -> int:
         return self.base.rows
+
+    @property
+    def overlaid(self) -> bool:
+        """Whether the rows differ from those of the user's files, which stay as they are: what was changed lies in the catalog."""
+        return self.origin.in_place and (self.base.gone > 0 or any(_CAME.search(path) for path in self.base.manifest.paths))
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -135,7 +162,7 @@ class Table:
 
     def new_files(self) -> tuple[str, ...]:
         """Files that appeared in the table's own paths since it was registered; they are not read until a refresh."""
-        return new_files(self.base.manifest, self.origin.locations) if self.origin.in_place else ()
+        return new_files(self.base.manifest, self.origin.locations) if self.origin.kind == "parquet" else ()
 
     @property
     def schema(self) -> TableSchema:

@@ -1,0 +1,241 @@
+"""`nearly table`: the tables of a catalog, their versions and changes, from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from nearly.answer import Answer
+from nearly.cli.formats import WRITERS
+from nearly.display.lines import SHOWN_ROWS, Lines
+from nearly.engine.changes.given_rows import arrow_schema
+from nearly.engine.storage.layouts import Table
+from nearly.errors import SchemaError
+from nearly.session import DEFAULT_PATH, Session, connect
+
+_ENDINGS = ".parquet, .csv, .tsv, .json, .jsonl or .ndjson"
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The command and its verbs."""
+    parser = commands.add_parser("table", help="tables that change: versions, changes, compaction")
+    verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
+    _add_looking(verbs)
+    _add_changing(verbs)
+
+
+def _add_looking(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    _shown(_verb(verbs, "list", "the tables of the catalog", run_list, named=False))
+    _verb(verbs, "show", "columns, key, rows, version and layouts of a table", run_show)
+    _shown(_verb(verbs, "history", "the versions of a table that can be read, the newest first", run_history))
+    changes = _shown(_verb(verbs, "changes", "the rows that came and went between two versions", run_changes))
+    changes.add_argument("--since", type=int, required=True, metavar="VERSION", help="changes after this version")
+    changes.add_argument("--until", type=int, metavar="VERSION", help="up to this one (default: the present)")
+
+
+def _add_changing(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    register = _verb(verbs, "register", "make files known as a table", run_register)
+    register.add_argument("source", help="Parquet files (used in place), CSV or JSON")
+    register.add_argument("--key", nargs="+", default=[], metavar="COLUMN", help="the columns that tell rows apart")
+    insert = _batched(_verb(verbs, "insert", "add the rows of a file", run_insert))
+    insert.add_argument("rows", type=Path, metavar="FILE", help=_ENDINGS)
+    merge = _batched(_verb(verbs, "merge", "replace rows by key, and add those whose key is not there", run_merge))
+    merge.add_argument("rows", type=Path, metavar="FILE", help=_ENDINGS)
+    delete = _batched(_verb(verbs, "delete", "delete rows by a condition, or those of a file", run_delete))
+    chosen = delete.add_mutually_exclusive_group(required=True)
+    chosen.add_argument("--where", metavar="CONDITION", help="in SQL")
+    chosen.add_argument("--rows", type=Path, metavar="FILE", help="their keys; all columns where the table has no key")
+    delete.add_argument("--ignore-missing", action="store_true", help="rows that are not there are no error")
+    update = _batched(_verb(verbs, "update", "set columns to expressions", run_update))
+    update.add_argument("--set", nargs="+", required=True, metavar="COLUMN=EXPRESSION", help="such as 'price = price * 2'")
+    update.add_argument("--where", metavar="CONDITION", help="in SQL; all rows without it")
+    _verb(verbs, "compact", "write what was changed anew, without deleted rows and small files", run_compact)
+    _verb(verbs, "drop", "forget a table; the user's own files stay", run_drop)
+
+
+def _verb(
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    text: str,
+    run: Callable[[Session, argparse.Namespace], None],
+    named: bool = True,
+) -> argparse.ArgumentParser:
+    parser = verbs.add_parser(name, help=text, description=text)
+    if named:
+        parser.add_argument("name", help="the table")
+    parser.add_argument("--path", default=DEFAULT_PATH, help=f"the catalog's directory (default {DEFAULT_PATH})")
+
+    def in_session(options: argparse.Namespace) -> int:
+        with connect(path=options.path, lazy=True) as db:
+            run(db, options)
+        return 0
+
+    parser.set_defaults(run=in_session)
+    return parser
+
+
+def _shown(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("--format", choices=("table", *WRITERS), default="table")
+    parser.add_argument("--rows", type=int, default=SHOWN_ROWS, metavar="N", help=f"rows shown of a table (default: {SHOWN_ROWS})")
+    return parser
+
+
+def _batched(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("--batch", metavar="STREAM:NUMBER", help="taken once, also after a crash: numbers of a stream only rise")
+    return parser
+
+
+def run_list(db: Session, options: argparse.Namespace) -> None:
+    tables = [db.table(name).info for name in db.tables]
+    facts = [
+        {
+            "table": table.name, "rows": table.rows, "version": table.version, "key": ", ".join(table.key),
+            "files": len(table.base.manifest.files), "deleted": table.base.gone, "origin": str(table.origin),
+        }
+        for table in tables
+    ]  # fmt: skip
+    types = [pa.string(), pa.int64(), pa.int64(), pa.string(), pa.int64(), pa.int64(), pa.string()]
+    names = ("table", "rows", "version", "key", "files", "deleted", "origin")
+    _print(pa.Table.from_pylist(facts, pa.schema(list(zip(names, types, strict=True)))), options)
+
+
+def run_show(db: Session, options: argparse.Namespace) -> None:
+    table = db.table(options.name).info
+    key = f", key {', '.join(table.key)}" if table.key else ", no key"
+    print(f"{table.name}: {table.rows:,} rows, version {table.version}{key}")
+    print(f"origin: {table.origin}{', used in place' if table.origin.in_place else ', copied'}")
+    if table.overlaid:
+        print("changes since are kept in the catalog; the files themselves stay as they are")
+    for column in table.columns:
+        print(f"  {column.name} {column.type}{'' if column.nullable else ' not null'}")
+    for layout in table.layouts:
+        deleted = f", {layout.gone:,} rows of them deleted" if layout.gone else ""
+        print(f"layout {layout.name}: {len(layout.manifest.files):,} files, {len(layout.blocks):,} blocks{deleted}")
+    for layout in table.behind:
+        print(f"layout {layout.name}: behind, not read until the table is compacted")
+
+
+def run_history(db: Session, options: argparse.Namespace) -> None:
+    commits = db.history(options.name)
+    names = ("version", "time", "operation", "inserted", "updated", "deleted")
+    types = (pa.int64(), pa.timestamp("us", tz="UTC"), pa.string(), pa.int64(), pa.int64(), pa.int64())
+    columns = [pa.array([getattr(each, name) for each in commits], type_) for name, type_ in zip(names, types, strict=True)]
+    _print(pa.Table.from_arrays(columns, names=list(names)), options)
+
+
+def run_changes(db: Session, options: argparse.Namespace) -> None:
+    _print(db.changes(options.name, options.since, options.until), options)
+
+
+def run_register(db: Session, options: argparse.Namespace) -> None:
+    table = db.register(options.name, options.source, key=options.key)
+    print(f"{table.name}: {table.rows:,} rows, version {table.version}")
+
+
+def run_insert(db: Session, options: argparse.Namespace) -> None:
+    _tell(db, options, lambda table, batch: db.insert(options.name, rows_of(options.rows, table), batch=batch))
+
+
+def run_merge(db: Session, options: argparse.Namespace) -> None:
+    _tell(db, options, lambda table, batch: db.merge(options.name, rows_of(options.rows, table), batch=batch))
+
+
+def run_delete(db: Session, options: argparse.Namespace) -> None:
+    missing = "ignore" if options.ignore_missing else "error"
+
+    def change(table: Table, batch: tuple[str, int] | None) -> Table:
+        rows = None if options.rows is None else rows_of(options.rows, table)
+        return db.delete(options.name, rows, where=options.where, missing=missing, batch=batch)
+
+    _tell(db, options, change)
+
+
+def run_update(db: Session, options: argparse.Namespace) -> None:
+    _tell(db, options, lambda _, batch: db.update(options.name, assignments(options.set), options.where, batch=batch))
+
+
+def run_compact(db: Session, options: argparse.Namespace) -> None:
+    table = db.compact(options.name)
+    print(f"{table.name}: {table.rows:,} rows in {len(table.base.manifest.files):,} files, still version {table.version}")
+
+
+def run_drop(db: Session, options: argparse.Namespace) -> None:
+    db.drop(options.name)
+    print(f"dropped {options.name}")
+
+
+def assignments(texts: list[str]) -> Mapping[str, str]:
+    """`column = expression`, each.
+
+    >>> assignments(["price = price * 2"])
+    {'price': 'price * 2'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise SchemaError(f"--set {text!r}: write COLUMN=EXPRESSION")
+        if name.strip() in found:
+            raise SchemaError(f"--set names column {name.strip()!r} twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def rows_of(path: Path, table: Table) -> pa.Table:
+    """The rows of a file; text becomes values of the types that the table has."""
+    schema = arrow_schema(table.columns)
+    types = {field.name: field.type for field in schema}
+    try:
+        match path.suffix.lower():
+            case ".parquet":
+                return pq.read_table(path, partitioning=None)
+            case ".csv" | ".tsv" as ending:
+                delimiter = "\t" if ending == ".tsv" else ","
+                words = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+                values = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
+                return pa.csv.read_csv(path, parse_options=words, convert_options=values)
+            case ".json" | ".jsonl" | ".ndjson":
+                return pa.json.read_json(path, parse_options=pa.json.ParseOptions(explicit_schema=schema))
+    except (OSError, pa.ArrowException) as error:
+        raise SchemaError(f"the rows of {str(path)!r} cannot be read: {str(error).splitlines()[0]}") from error
+    raise SchemaError(f"{str(path)!r}: rows are read from files ending in {_ENDINGS}")
+
+
+def batch_of(text: str | None) -> tuple[str, int] | None:
+    """The name of a stream and a number."""
+    if text is None:
+        return None
+    name, colon, number = text.rpartition(":")
+    if not colon or not name or not number.isdecimal():
+        raise SchemaError(f"--batch {text!r}: write STREAM:NUMBER")
+    return name, int(number)
+
+
+def _tell(db: Session, options: argparse.Namespace, change: Callable[[Table, Any], Table]) -> None:
+    before = db.table(options.name).info
+    after = change(before, batch_of(options.batch))
+    if after.version == before.version:
+        print(f"{after.name}: nothing changed, version {after.version}")
+        return
+    done = next(each for each in db.history(options.name) if each.version == after.version)
+    counts = f"{done.inserted or 0:,} inserted, {done.updated or 0:,} updated, {done.deleted or 0:,} deleted"
+    print(f"{after.name}: {counts}; version {after.version}")
+
+
+def _print(table: pa.Table, options: argparse.Namespace) -> None:
+    answer = Answer.exactly(table, "catalog")
+    if options.format in WRITERS:
+        if options.format == "arrow" and sys.stdout.isatty():
+            raise SchemaError("--format arrow writes binary data; redirect the output to a file or a program")
+        WRITERS[options.format](answer, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        Lines(rows=options.rows).finish(answer)
