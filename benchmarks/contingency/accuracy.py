@@ -15,24 +15,22 @@ from benchmarks.contingency.data import DataSet, RandomQuery, missing_rows, rand
 from nearly.algebra.boxes import Region, box, intersection
 from nearly.algebra.ordered_sets import OrderedSet
 from nearly.engine.history import frame_of, schema_of
-from nearly.missing.certain import Bounds
 from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.derive import constraints_from
-from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
+from nearly.missing.programmes.aggregate_range import AggregateRange, Ranger
 from nearly.missing.programmes.cells import TimeLimit
-from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import MissingMeasure
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
+from nearly.missing.range_answer import KnownAggregate
 from nearly.missing.statements.bound_set import BoundConstraint, BoundSet, connected
-from nearly.missing.statements.domains import RowSpace
-from nearly.missing.statements.predicates import Regions
-from nearly.missing.values import end_value
 from nearly.plan.expressions import Column
 from nearly.plan.types import DOUBLE, LONG
+from nearly.plan.values.ranges import Extent
+from nearly.plan.values.regions import Regions, RowSpace
 
 Z99 = 2.5758
-NOTHING = Certain(Bounds(0, 0), Bounds(0, 0), Bounds(0, 0))
-NO_VALUE = Certain(Bounds(None, None))
+NOTHING = KnownAggregate(Extent(0, 0), Extent(0, 0), Extent(0, 0))
+NO_VALUE = KnownAggregate(Extent())
 SELDOM = 10
 """AVG, MIN and MAX are asked of every so many queries."""
 
@@ -62,7 +60,7 @@ class Asker:
 
     def __call__(self, function: str, query: RandomQuery) -> AggregateRange:
         measure = MissingMeasure(self.regions, None) if function == "count" else self.measure
-        question = Question(region(query, self.bound.rows), measure)
+        question = RangeQuestion(region(query, self.bound.rows), measure)
         certain = NO_VALUE if function in ("min", "max") else NOTHING
         return Ranger(self.problem, TimeLimit(30))(function, question, certain)
 
@@ -70,7 +68,7 @@ class Asker:
         """Both ends as numbers, infinite without limit."""
         found = self(function, query)
         type_ = LONG if function == "count" else DOUBLE
-        low, high = (end_value(found, side, type_) for side in ("low", "high"))
+        low, high = (found.value(side, type_) for side in ("low", "high"))
         return (-math.inf if low is None else float(low)), (math.inf if high is None else float(high))
 
 
@@ -169,7 +167,7 @@ def disturbed(bound: BoundSet, measure: str, sigma: float, generator: Any) -> Bo
 
     def changed(constraint: BoundConstraint) -> BoundConstraint:
         side = constraint.values[0].sides[measure]
-        ends = sorted(float(domain.amount(rank)) + generator.normal(0, sigma) for rank in (side.first, domain.last(side)))
+        ends = sorted(float(domain.value(rank)) + generator.normal(0, sigma) for rank in (side.first, domain.last(side)))
         noisy = domain.at_least(ends[0]) & domain.at_most(ends[1])
         noisy = noisy if noisy.pieces else domain.equal(domain.value(domain.floor(ends[0])[0]))
         values = box({**constraint.values[0].sides, measure: OrderedSet(noisy.pieces, side.null)})

@@ -8,20 +8,19 @@ import time
 from typing import Any
 
 from nearly.algebra.boxes import EVERYWHERE
-from nearly.missing.certain import Bounds
 from nearly.missing.joins.edge_cover import Relation, edge_cover, product
-from nearly.missing.programmes.aggregate_range import Certain, Ranger
+from nearly.missing.programmes.aggregate_range import Ranger
 from nearly.missing.programmes.cells import TimeLimit, decompose
-from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import MissingMeasure
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
+from nearly.missing.range_answer import KnownAggregate
 from nearly.missing.statements.bound_set import bind_constraints, region_of
 from nearly.missing.statements.constraint import Constraint
-from nearly.missing.statements.domains import RowSpace
-from nearly.missing.statements.predicates import Regions
 from nearly.plan.expressions import Column
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import INT, decimal
+from nearly.plan.values.ranges import Extent
+from nearly.plan.values.regions import Regions, RowSpace
 
 SIDE = 1000
 SPACE = RowSpace.of(TableSchema("t", (SchemaColumn("a", INT), SchemaColumn("b", INT), SchemaColumn("x", decimal(12, 2)))), "UTC")
@@ -59,9 +58,9 @@ def overlapping(count: int, seed: int) -> dict[str, Any]:
 def sum_range(problem: Problem, where: str) -> tuple[float, bool]:
     """Seconds that a SUM range takes (parsing of the query not counted), and whether it is tight."""
     measure = MissingMeasure(Regions(SPACE, {name: name for name in SPACE.domains}), Column(SPACE.domains["x"].type, "x"))
-    question = Question(region_of(where, SPACE), measure)
+    question = RangeQuestion(region_of(where, SPACE), measure)
     start = time.perf_counter()
-    found = Ranger(problem, TimeLimit(10))("sum", question, Certain(Bounds(0, 0)))
+    found = Ranger(problem, TimeLimit(10))("sum", question, KnownAggregate(Extent(0, 0)))
     return time.perf_counter() - start, found.is_tight
 
 

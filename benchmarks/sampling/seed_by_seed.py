@@ -13,8 +13,8 @@ from nearly.engine.stream.units import GROUPS
 from nearly.estimate.distinct import distinct
 from nearly.estimate.evidence import Evidence
 from nearly.estimate.quantiles import OrderedValues
-from nearly.rewrite.stream.cut_query import THINNED_ROWS
 from nearly.rewrite.stream.thin import GOLDEN
+from nearly.rewrite.stream.unit_policy import THINNED_ROWS
 
 
 @dataclass(frozen=True, slots=True)

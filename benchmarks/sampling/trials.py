@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.sampling.orders import Reading
 from benchmarks.sampling.populations import Floats, Integers
-from nearly.estimate.intervals import anytime, interval
+from nearly.estimate.intervals import interval
 
 CONFIDENCE = 0.95
 
@@ -52,7 +52,7 @@ class Replicated:
         copies = np.where(empty, np.nan, copies)
         seen = None if self.seen_in is None else self.seen_in.ravel()
         first = interval(theta, copies, share, CONFIDENCE, seen_in=seen, units=read.units, group_rows=rows)
-        second = anytime(theta, copies, share, CONFIDENCE, look=look, seen_in=seen, units=read.units, group_rows=rows)
+        second = interval(theta, copies, share, CONFIDENCE, look=look, seen_in=seen, units=read.units, group_rows=rows)
         low, high, lasting_low, lasting_high = (each.reshape(shape) for each in (first.low, first.high, second.low, second.high))
         if self.whole:
             low, high, lasting_low, lasting_high = np.floor(low), np.ceil(high), np.floor(lasting_low), np.ceil(lasting_high)

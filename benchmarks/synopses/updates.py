@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
 from benchmarks.report import Record
 from benchmarks.synopses.accuracy import build
 from benchmarks.synopses.data import DataSet
-from nearly.synopsis.build.drafting import Shape
-from nearly.synopsis.query.answering import answer
-from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.rows import Floats, Integers, Rows
+from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape
+from nearly.synopsis.query.estimates import answer
+from nearly.synopsis.query.reading import TreeReading
+from nearly.synopsis.structure.rows import Floats, Hashes, Integers, Rows
+from nearly.synopsis.structure.state import Changes, RowChange
 from nearly.synopsis.structure.tree import Condition
-from nearly.synopsis.upkeep.archive import Change, Changes, MemoryArchive
 from nearly.synopsis.upkeep.live import LiveTree
 
 LEAVES = 128
@@ -24,24 +25,36 @@ BATCH = 50_000
 
 
 class Follower:
-    """A tree that takes changes, with or without being planned again; the archive is in memory."""
+    """A tree that takes changes, with or without being planned again, and in memory the archive that it is planned from."""
 
     def __init__(self, rows: Rows, shape: Shape, replan: bool) -> None:
-        self.archive = MemoryArchive([rows])
-        self.tree = LiveTree(shape, build(rows, shape), self.archive)
+        self.start = rows
+        self.log: list[Changes] = []
+        self.tree = LiveTree(shape, build(rows, shape), self)
         self.replan = replan
         self.seconds = 0.0
         self.rows = 0
 
     def take(self, changes: Changes) -> None:
         """Apply changes; only this is timed. Planning happens between batches here, and beside them in `pause`."""
-        self.archive.log.append(changes)
+        self.log.append(changes)
         started = time.perf_counter()
-        self.tree.apply(changes, len(self.archive.log))
+        self.tree.apply(changes, len(self.log))
         self.seconds += time.perf_counter() - started
         self.rows += sum(len(change.rows) for change in changes)
         if self.replan and self.tree.questionable():
             self.tree.repartition(force=False)
+
+    def base(self, draft: Draft) -> LeafCounts:
+        part = LeafCounts.nothing(draft)
+        part.add(draft, self.start)
+        return part
+
+    def changes(self, upto: int) -> Iterator[Changes]:
+        yield from self.log[:upto]
+
+    def contents(self) -> Hashes:
+        return self.start.content
 
 
 def sorted_arrivals(data: DataSet, queries: int) -> Record:
@@ -50,7 +63,7 @@ def sorted_arrivals(data: DataSet, queries: int) -> Record:
     start = len(rows) // 10
     live, fixed = (Follower(rows.take(np.arange(start)), _shape(len(rows)), replan) for replan in (True, False))
     for begin in range(start, len(rows), BATCH):
-        changes = (Change(True, rows.take(np.arange(begin, min(len(rows), begin + BATCH)))),)
+        changes = (RowChange(True, rows.take(np.arange(begin, min(len(rows), begin + BATCH)))),)
         live.take(changes)
         fixed.take(changes)
     return _judged("sorted arrivals", live, fixed, rows, data.queries(queries, 21))
@@ -64,9 +77,9 @@ def concentrated_deletes(data: DataSet, queries: int) -> Record:
     live, fixed = (Follower(rows.take(np.arange(start)), _shape(len(rows)), replan) for replan in (True, False))
     present = np.arange(start)
     for step in range(1, 10):
-        gone = _in_some_leaves(fixed.tree.view(), rows, present, rng)
+        gone = _in_some_leaves(fixed.tree.reading(), rows, present, rng)
         arriving = np.arange(start * step, min(len(rows), start * (step + 1)))
-        for change in (Change(False, rows.take(gone)), Change(True, rows.take(arriving))):
+        for change in (RowChange(False, rows.take(gone)), RowChange(True, rows.take(arriving))):
             live.take((change,))
             fixed.take((change,))
         present = np.concatenate([np.setdiff1d(present, gone), arriving])
@@ -77,23 +90,23 @@ def _shape(rows: int) -> Shape:
     return Shape((0,), LEAVES, round(RATE * rows))
 
 
-def _in_some_leaves(view: View, rows: Rows, present: Integers, rng: np.random.Generator) -> Integers:
-    chosen = rng.random(view.frame.tree.leaves) < 0.1
-    leaf = view.frame.tree.leaf_of(rows.coordinates[:, present])
+def _in_some_leaves(reading: TreeReading, rows: Rows, present: Integers, rng: np.random.Generator) -> Integers:
+    chosen = rng.random(reading.scales.tree.leaves) < 0.1
+    leaf = reading.scales.tree.leaf_of(rows.coordinates[:, present])
     candidates = present[chosen[leaf]]
     return rng.permutation(candidates)[: len(candidates) // 2]
 
 
 def _judged(name: str, live: Follower, fixed: Follower, rows: Rows, ranges: Floats) -> Record:
-    fresh = View(build(rows, _shape(len(rows))))
+    fresh = TreeReading(build(rows, _shape(len(rows))))
     order = np.argsort(rows.coordinates[0], kind="stable")
     column, sums = rows.coordinates[0][order], np.append(0.0, np.cumsum(rows.values[order]))
     truth = sums[np.searchsorted(column, ranges[:, 1], side="right")] - sums[np.searchsorted(column, ranges[:, 0])]
     errors = {
-        label: _median(view, ranges, truth) for label, view in
-        (("re-partitioned", live.tree.view()), ("never", fixed.tree.view()), ("fresh", fresh))
+        label: _median(reading, ranges, truth) for label, reading in
+        (("re-partitioned", live.tree.reading()), ("never", fixed.tree.reading()), ("fresh", fresh))
     }  # fmt: skip
-    whole = answer(live.tree.view(), "sum", (), 0.95)
+    whole = answer(live.tree.reading(), "sum", (), 0.95)
     return {
         "changes": name, "median error %": 100 * errors["re-partitioned"], "never re-partitioned %": 100 * errors["never"],
         "fresh %": 100 * errors["fresh"], "over fresh": errors["re-partitioned"] / errors["fresh"],
@@ -103,8 +116,8 @@ def _judged(name: str, live: Follower, fixed: Follower, rows: Rows, ranges: Floa
     }  # fmt: skip
 
 
-def _median(view: View, ranges: Floats, truth: Floats) -> float:
-    found = np.array([answer(view, "sum", (Condition(0, low, high),), 0.95).value for low, high in ranges.tolist()])
+def _median(reading: TreeReading, ranges: Floats, truth: Floats) -> float:
+    found = np.array([answer(reading, "sum", (Condition(0, low, high),), 0.95).value for low, high in ranges.tolist()])
     usable = truth != 0
     return float(np.median(np.abs(found[usable] / truth[usable] - 1.0)))
 
@@ -117,8 +130,8 @@ def pause(data: DataSet) -> float:
     """The longest time, in milliseconds, that a question took while the tree was planned again and changes came in."""
     rows = data.rows(0)
     follower = Follower(rows.take(np.arange(len(rows) // 2)), _shape(len(rows)), replan=False)
-    view = follower.tree.view()
-    answer(view, "sum", (Condition(0, *data.queries(1, 24)[0].tolist()),), 0.95)
+    reading = follower.tree.reading()
+    answer(reading, "sum", (Condition(0, *data.queries(1, 24)[0].tolist()),), 0.95)
     done = threading.Event()
     worst = 0.0
 
@@ -132,12 +145,12 @@ def pause(data: DataSet) -> float:
     ranges, place, begin = data.queries(4096, 25).tolist(), 0, len(rows) // 2
     while not done.is_set():
         started = time.perf_counter()
-        answer(follower.tree.view(), "sum", (Condition(0, *ranges[place % 4096]),), 0.95)
+        answer(follower.tree.reading(), "sum", (Condition(0, *ranges[place % 4096]),), 0.95)
         worst = max(worst, time.perf_counter() - started)
         time.sleep(BETWEEN_QUESTIONS)
         place += 1
         if place % 50 == 0 and begin + 5_000 < len(rows):
-            follower.take((Change(True, rows.take(np.arange(begin, begin + 5_000))),))
+            follower.take((RowChange(True, rows.take(np.arange(begin, begin + 5_000))),))
             begin += 5_000
     worker.join()
     return 1e3 * worst

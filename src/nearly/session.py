@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from nearly.answer import Answer
 from nearly.engine.changes.changes import Changes
+from nearly.engine.changes.export import export
+from nearly.engine.changes.lake_sources import Lakes, lake_of
 from nearly.engine.changes.statements import Changed
 from nearly.engine.engine import DEFAULT_MEMORY_MB, Engine
 from nearly.engine.spark.cluster import Sites, open_cluster
@@ -33,7 +35,8 @@ from nearly.progress_bar import ProgressBar
 from nearly.progressive.frame import Frame, Workspace
 from nearly.progressive.run import Request, resumed, unfinished
 from nearly.query import Help, Query
-from nearly.synopsis.catalogue import Synopses, options_from
+from nearly.synopsis.build.definition import options_from
+from nearly.synopsis.catalogue import Synopses
 from nearly.synopsis.routing import SynopsisAnswerer
 from nearly.synopsis.synopsis import Synopsis
 
@@ -115,6 +118,7 @@ class Session:
         self._synopses = Synopses(engine)
         self._contingency = Contingency(engine)
         self._changes = Changes(engine)
+        self._lakes = Lakes(engine)
 
     def __enter__(self) -> Self:
         return self
@@ -141,12 +145,21 @@ class Session:
         return self._open.catalog.names
 
     def register(
-        self, name: str, source: Any, *, key: Sequence[str] = (), clustered_by: Sequence[str] | None = None, verify: str = QUICK
+        self,
+        name: str,
+        source: Any,
+        *,
+        key: Sequence[str] = (),
+        clustered_by: Sequence[str] | None = None,
+        verify: str = QUICK,
+        version: int | None = None,
     ) -> Table:
         """Make a table known by name.
 
-        The source is Parquet files (a path, directory, glob or several), CSV or JSON by path, a Spark DataFrame, or the name of a
-        table in Spark's catalog. Parquet on local storage is used in place; anything else is copied once by Spark.
+        The source is Parquet files (a path, directory, glob or several), a Delta table (its directory), an Iceberg table
+        (`pyiceberg`'s, or its metadata file), CSV or JSON by path, a Spark DataFrame, or the name of a table in Spark's catalog.
+        Parquet on local storage is used in place, of Delta and Iceberg in the given `version` (or snapshot) or the present one;
+        anything else is copied once by Spark.
 
         Every query checks that the files have the size and time of change that they had. `verify="full"` also keeps a hash of all
         bytes, which reads every file once; `db.verify(name, full=True)` then finds what the quick check cannot: changed bytes in a
@@ -156,6 +169,15 @@ class Session:
             raise SchemaError(f"verify={verify!r} must be {QUICK!r} or {FULL!r}")
         with ProgressBar(f"registering {name}") as bar:
             engine = self._open
+            lake = lake_of(source)
+            if lake is not None:
+                if verify == FULL:
+                    raise SchemaError(
+                        "verify='full' is for Parquet files; the log of a Delta or Iceberg table has no hashes to keep"
+                    )
+                return self._lakes.register(name, lake, key, clustered_by, version)
+            if version is not None:
+                raise SchemaError(f"version={version!r} is for Delta and Iceberg tables, and {source!r:.100} is neither")
             hashed = verify == FULL
             return register_source(engine.catalog, lambda: engine.cluster.given, name, source, key, clustered_by, bar, hashed)
 
@@ -182,11 +204,29 @@ class Session:
         with ProgressBar(f"appending to {name}") as bar:
             return append(self._open.catalog, self._open.cluster.given, name, rows, bar)
 
-    def refresh(self, name: str) -> Table:
-        """Take a table's files as they are now, those that appeared since it was registered included."""
+    def refresh(self, name: str, *, source: Any = None) -> Table:
+        """Take a table's files as they are now, those that appeared since it was registered included.
+
+        Of a Delta or Iceberg table every later version becomes a version here, and its changes can be asked for. `source` says
+        where an Iceberg table is now, when only a catalog knows.
+        """
         with ProgressBar(f"refreshing {name}") as bar:
             engine = self._open
+            if engine.catalog.table(name).origin.is_lake:
+                return self._lakes.refresh(name, source)
+            if source is not None:
+                raise SchemaError("source is for tables of Delta or Iceberg; register a table again to take it from elsewhere")
             return refresh(engine.catalog, lambda: engine.cluster.spark, name, bar)
+
+    def export(self, name: str, path: str | Path, *, format: str = "parquet", version: int | None = None) -> Path:  # noqa: A002
+        """Write the rows of a table, or of one of its versions, to a new directory: as Parquet files or as a `delta` table.
+
+        The directory appears when it is complete; one that exists is an error.
+        """
+        with ProgressBar(f"exporting {name}") as bar:
+            engine = self._open
+            table = engine.catalog.table(name) if version is None else engine.catalog.at(name, version)
+            return export(engine, table, path, format, bar)
 
     def insert(self, name: str, rows: Any, *, batch: tuple[str, int] | None = None) -> Table:
         """Add rows: Arrow, pandas or polars tables, a Spark DataFrame, or a list of mappings, with the table's columns.
@@ -295,10 +335,11 @@ class Session:
         self._open.catalog.drop(name)
 
     def create_synopsis(
-        self, name: str, table: str, measure: str, on: Any, *, key: Sequence[str] | None = None, **options: Any
+        self, name: str, table: str, measure: str | Sequence[str], on: Any, *, key: Sequence[str] | None = None, **options: Any
     ) -> Synopsis:
-        """Build a synopsis of a table: instant answers about a measure, filtered by the columns `on` (a list of lists makes several
-        trees). The options are those of `nearly.synopsis.catalogue.Options`; `key` tells rows apart for deletes.
+        """Build a synopsis of a table: instant answers about a measure, or about several, filtered by the columns `on` (a list of
+        lists makes several trees). The options are those of `nearly.synopsis.build.definition.Options`; `key` tells rows apart for
+        deletes.
         """
         with ProgressBar(f"building {name}") as bar:
             return self._open_synopses.create(name, table, measure, on, key, options_from(options), bar)

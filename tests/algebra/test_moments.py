@@ -1,33 +1,18 @@
-"""Moments of unions and quantiles, against numpy and scipy."""
+"""Quantiles and degrees of freedom, against scipy; and the extreme average, against all choices."""
 
 from __future__ import annotations
 
 import doctest
+import itertools
+import random
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 import nearly
-from nearly.algebra import moments
-from nearly.algebra.moments import merged, pooled_freedom, quantile
-
-NUMBERS = st.lists(st.floats(-1e6, 1e6), max_size=30)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(NUMBERS, min_size=1, max_size=5))
-def test_moments_of_a_union_are_those_of_its_rows(parts: list[list[float]]) -> None:
-    """Law: merging does not depend on how rows were cut into parts."""
-    summaries = [(float(len(part)), float(np.mean(part)), float(np.var(part) * len(part))) for part in parts if part]
-    every = [value for part in parts for value in part]
-    count, mean, squares = merged(summaries)
-    assert count == len(every)
-    if every:
-        assert mean == pytest.approx(np.mean(every), abs=1e-6)
-        assert squares == pytest.approx(np.var(every) * len(every), rel=1e-6, abs=1e-3)
+from nearly.algebra import averages, moments
+from nearly.algebra.averages import extreme_average
+from nearly.algebra.moments import pooled_freedom, quantile
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
@@ -48,4 +33,21 @@ def test_a_confidence_is_a_probability(confidence: float) -> None:
 
 
 def test_the_examples_hold() -> None:
-    assert doctest.testmod(moments).failed == 0
+    assert doctest.testmod(moments).failed == doctest.testmod(averages).failed == 0
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_oracle_the_extreme_average_is_that_of_the_best_choice(sign: int) -> None:
+    draw = random.Random(sign)
+    for _ in range(200):
+        count, parts = draw.randrange(3), draw.randrange(4)
+        total = float(sum(draw.randrange(-9, 9) for _ in range(count)))
+        values = [float(draw.randrange(-9, 9)) for _ in range(parts)]
+        must, may = ([draw.randrange(3) for _ in range(parts)] for _ in range(2))
+        averages = []
+        for more in itertools.product(*(range(each + 1) for each in may)):
+            rows = [least + extra for least, extra in zip(must, more, strict=True)]
+            if count + sum(rows):
+                averages.append((total + sum(v * n for v, n in zip(values, rows, strict=True))) / (count + sum(rows)))
+        found = extreme_average(total, count, list(zip(values, must, may, strict=True)), sign)
+        assert found == (pytest.approx(sign * max(sign * each for each in averages)) if averages else None)

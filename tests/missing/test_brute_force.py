@@ -11,17 +11,16 @@ import pytest
 
 from nearly.algebra.boxes import Region
 from nearly.errors import ConstraintError
-from nearly.missing.certain import Bounds
-from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
+from nearly.missing.programmes.aggregate_range import AggregateRange, Ranger
 from nearly.missing.programmes.cells import TimeLimit, decompose
 from nearly.missing.programmes.conflicts import refuse_conflicts
-from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import MissingMeasure
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
+from nearly.missing.range_answer import KnownAggregate
 from nearly.missing.statements.bound_set import bind_constraints, region_of
-from nearly.missing.statements.domains import RowSpace
-from nearly.missing.statements.predicates import Regions
 from nearly.plan.expressions import Column
+from nearly.plan.values.ranges import Extent
+from nearly.plan.values.regions import Regions, RowSpace
 from tests.fixtures.long import first_quick
 from tests.missing.oracle import ROWS, SCHEMA, Row, Statement, aggregate, instances, predicate, statement
 
@@ -35,19 +34,19 @@ def measure(function: str) -> MissingMeasure:
     return MissingMeasure(Regions(SPACE, {"a": "a", "g": "g"}), column)
 
 
-def certain_part(function: str, rows: list[Row]) -> Certain:
+def certain_part(function: str, rows: list[Row]) -> KnownAggregate:
     name = function.removesuffix("(*)")
     counted = [(row, 1) for row in rows]
 
-    def exactly(value: Any) -> Bounds:
-        return Bounds(value, value)
+    def exactly(value: Any) -> Extent:
+        return Extent(value, value)
 
     total, count = aggregate("sum", True, counted), aggregate("count", True, counted)
-    return Certain(exactly(aggregate(name, function != "count(*)", counted)), exactly(total), exactly(count))
+    return KnownAggregate(exactly(aggregate(name, function != "count(*)", counted)), exactly(total), exactly(count))
 
 
 def computed(problem: Problem, function: str, region: Region, rows: list[Row]) -> AggregateRange:
-    question = Question(region, measure(function))
+    question = RangeQuestion(region, measure(function))
     return Ranger(problem, TimeLimit(60))(function.removesuffix("(*)"), question, certain_part(function, rows))
 
 
@@ -122,7 +121,7 @@ def test_no_time_at_all_still_gives_a_range() -> None:
         worlds = list(instances(statements))
         problem = Problem(bind_constraints([each.given for each in statements], SPACE))
         for function in ("sum", "count") if worlds else ():
-            question = Question(region_of("TRUE", SPACE), measure(function))
+            question = RangeQuestion(region_of("TRUE", SPACE), measure(function))
             found = Ranger(problem, TimeLimit(0))(function, question, certain_part(function, []))
             least, greatest = expected(function, worlds, lambda _: True, [])
             assert found.low is None or found.low <= least

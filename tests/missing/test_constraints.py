@@ -18,10 +18,10 @@ from nearly.missing.programmes.cells import TimeLimit, decompose
 from nearly.missing.programmes.conflicts import minimal_conflict, refuse_conflicts
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.statements.bound_set import bind_constraint, bind_constraints, region_of
-from nearly.missing.statements.closure import gaps
-from nearly.missing.statements.domains import RowSpace
+from nearly.missing.statements.conditions import gaps
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import BOOLEAN, DATE, DOUBLE, FLOAT, INT, LONG, STRING, TIMESTAMP, decimal, from_name
+from nearly.plan.values.regions import RowSpace
 
 COLUMNS = {
     "utc": TIMESTAMP, "day": DATE, "branch": STRING, "price": decimal(10, 2), "x": DOUBLE, "f": FLOAT, "n": INT,

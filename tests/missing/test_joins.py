@@ -49,7 +49,8 @@ def test_sums_and_extremes_of_a_join(graph: nearly.Session) -> None:
     found = ends(graph.sql(text).range())
     assert found[0] == (2, 4)
     assert found[1] == (pytest.approx(-0.5 - 2 * 6), pytest.approx(-0.5 + 2 * 8)), "two rows of r, each with both rows of s"
-    assert found[2:] == [(1.5, 4.0), (-3.0, -2.0), (-3.0, 4.0)]
+    assert found[2:4] == [(1.5, 4.0), (-3.0, -2.0)]
+    assert found[4] == (pytest.approx((-0.5 - 2 * 3) / 4), pytest.approx((-0.5 + 2 * 4) / 4)), "two rows more at most"
 
 
 def test_missing_rows_that_cannot_meet_add_nothing(graph: nearly.Session) -> None:
@@ -69,9 +70,7 @@ def test_conditions_on_one_table_bound_its_missing_rows(graph: nearly.Session) -
     ("text", "message"),
     [
         ("select count(*) n from r left join s on r.b = s.b", "left join"),
-        ("select r.a, count(*) n from r join s on r.b = s.b group by r.a", "GROUP BY"),
         ("select sum(r.w + s.w) x from r join s on r.b = s.b", "several tables"),
-        ("select count(*) filter (where r.a > 1) x from r join s on r.b = s.b", "FILTER"),
     ],
 )
 def test_joins_that_are_refused(graph: nearly.Session, text: str, message: str) -> None:

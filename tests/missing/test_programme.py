@@ -9,21 +9,19 @@ import pytest
 
 from nearly import Constraint
 from nearly.algebra.boxes import EVERYWHERE
-from nearly.missing.certain import Bounds
-from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
-from nearly.missing.programmes.allocation import Allocation, Independent
+from nearly.missing.programmes.aggregate_range import AggregateRange, Ranger
+from nearly.missing.programmes.allocation import Allocation, Independent, Programme
 from nearly.missing.programmes.cells import Cell, TimeLimit, decompose
 from nearly.missing.programmes.conflicts import refuse_conflicts
-from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import MissingMeasure
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
-from nearly.missing.programmes.programme import Programme
+from nearly.missing.range_answer import KnownAggregate
 from nearly.missing.statements.bound_set import bind_constraints, region_of
-from nearly.missing.statements.domains import RowSpace
-from nearly.missing.statements.predicates import Regions
 from nearly.plan.expressions import Column
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import DOUBLE, INT
+from nearly.plan.values.ranges import Extent
+from nearly.plan.values.regions import Regions, RowSpace
 
 SPACE = RowSpace.of(TableSchema("t", (SchemaColumn("n", INT), SchemaColumn("x", DOUBLE))), "UTC")
 
@@ -32,9 +30,9 @@ def asked(
     function: str, constraints: list[Constraint], where: str = "TRUE", certain: Any = (0, 0), column: str = "n"
 ) -> AggregateRange:
     measure = MissingMeasure(Regions(SPACE, {"n": "n", "x": "x"}), Column(SPACE.domains[column].type, column))
-    known = Certain(Bounds(certain[0], certain[0]), Bounds(certain[0], certain[0]), Bounds(certain[1], certain[1]))
+    known = KnownAggregate(Extent(certain[0], certain[0]), Extent(certain[0], certain[0]), Extent(certain[1], certain[1]))
     return Ranger(Problem(bind_constraints(constraints, SPACE)), TimeLimit(20))(
-        function, Question(region_of(where, SPACE), measure), known
+        function, RangeQuestion(region_of(where, SPACE), measure), known
     )
 
 
@@ -84,7 +82,7 @@ def test_a_solver_without_an_answer_proves_nothing(monkeypatch: pytest.MonkeyPat
 
     constraints = [Constraint("n >= 0 and n < 10", rows=(1, 4)), Constraint("n >= 5 and n < 20", rows=(1, 4))]
     exact = {function: asked(function, constraints) for function in ("sum", "avg", "min", "max")}
-    monkeypatch.setattr("nearly.missing.programmes.programme.integer_minimum", lambda *_, **__: Nothing())
+    monkeypatch.setattr("nearly.missing.programmes.allocation.integer_minimum", lambda *_, **__: Nothing())
     refuse_conflicts(Problem(bind_constraints(constraints, SPACE)), TimeLimit(5))
     for function, truth in exact.items():
         found = asked(function, constraints)

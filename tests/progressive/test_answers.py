@@ -11,7 +11,7 @@ import pytest
 
 import nearly
 import nearly.progressive.course as progressive_course
-import nearly.rewrite.stream.cut_query as stream_rewrite
+import nearly.rewrite.stream.unit_policy as stream_rewrite
 from benchmarks.agreement import difference
 from nearly.engine.stream.task import Pace
 from nearly.progressive import evaluation

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from nearly.synopsis.build.drafting import LeafCounts, Shape, draft, finished
-from nearly.synopsis.query.answering import Estimate, answer
-from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.rows import Rows, tickets_of
-from nearly.synopsis.structure.state import TreeState
+from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, finished
+from nearly.synopsis.query.estimates import Estimate, answer
+from nearly.synopsis.query.reading import TreeReading
+from nearly.synopsis.structure.rows import Hashes, Rows, tickets_of
+from nearly.synopsis.structure.state import Changes, TreeState
 from nearly.synopsis.structure.tree import Box, Condition
-from nearly.synopsis.upkeep.archive import Changes, MemoryArchive
 from nearly.synopsis.upkeep.live import LiveTree
 from nearly.synopsis.upkeep.store import Store
 
@@ -36,6 +35,26 @@ def built(rows: Rows, shape: Shape, seed: int = 0) -> TreeState:
 
 
 @dataclass(slots=True)
+class MemoryArchive:
+    """Rows kept in memory."""
+
+    rows: list[Rows]
+    log: list[Changes] = field(default_factory=list)
+
+    def base(self, draft: Draft) -> LeafCounts:
+        part = LeafCounts.nothing(draft)
+        for rows in self.rows:
+            part.add(draft, rows)
+        return part
+
+    def contents(self) -> Hashes:
+        return np.concatenate([np.empty(0, np.uint64), *(rows.content for rows in self.rows)])
+
+    def changes(self, upto: int) -> Iterator[Changes]:
+        yield from self.log[:upto]
+
+
+@dataclass(slots=True)
 class LoggedArchive(MemoryArchive):
     """Rows in memory, changes in a store's log."""
 
@@ -47,7 +66,7 @@ class LoggedArchive(MemoryArchive):
 
     def changes(self, upto: int) -> Iterator[Changes]:
         assert self.store is not None
-        for _, batch in self.store.after(0, upto):
+        for _, batch in self.store.log.after(0, upto):
             yield batch.changes
 
 
@@ -56,8 +75,8 @@ def live_tree(rows: Rows, shape: Shape) -> tuple[LiveTree, MemoryArchive]:
     return LiveTree(shape, built(rows, shape), archive), archive
 
 
-def ask(view: View, aggregate: str, *ranges: tuple[int, float, float], confidence: float = 0.95) -> Estimate:
-    return answer(view, aggregate, tuple(Condition(*each) for each in ranges), confidence)
+def ask(reading: TreeReading, aggregate: str, *ranges: tuple[int, float, float], confidence: float = 0.95) -> Estimate:
+    return answer(reading, aggregate, tuple(Condition(*each) for each in ranges), confidence)
 
 
 def inside(rows: Rows, box: Box | Sequence[tuple[int, float, float]]) -> np.ndarray:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 import nearly
 from nearly.synopsis.build.drafting import Shape, plan_tree
-from nearly.synopsis.partition.one_column import METHODS, cuts, monotone, optimal, sampled, search
+from nearly.synopsis.partition.one_column import FOCUSES, METHODS, Prefixes, cuts, monotone, optimal, sampled, search
 from nearly.synopsis.partition.several_columns import MaximumVariance, grow
-from nearly.synopsis.partition.variance import FOCUSES, Prefixes
 from tests.synopsis.oracle import rows_of
 
 

@@ -248,7 +248,7 @@ def test_the_same_seed_gives_the_same_sample_on_any_number_of_tasks(
         alone = other.create_synopsis("fares", "trips", "fare", [["day"], ["day", "city", "paid"]], leaves=32, sample=0.2)
         together = db.synopsis("fares")
         for one, two in zip(alone.trees, together.trees, strict=True):
-            np.testing.assert_array_equal(one.state.frame.tree.cut, two.state.frame.tree.cut)
+            np.testing.assert_array_equal(one.state.scales.tree.cut, two.state.scales.tree.cut)
             assert set(one.state.sample.rows.identity.tolist()) == set(two.state.sample.rows.identity.tolist())
             np.testing.assert_allclose(one.state.leaves.statistics, two.state.leaves.statistics)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +14,16 @@ import numpy as np
 import pytest
 
 import nearly
+from nearly.engine.storage.durable import write_durably
 from nearly.plan import types
 from nearly.synopsis.build.definition import Definition
 from nearly.synopsis.build.drafting import Shape
 from nearly.synopsis.build.packing import delta_encode, from_bytes, pack_state, to_bytes, unpack_state
 from nearly.synopsis.catalogue import reopened
 from nearly.synopsis.columns.domain import Domain
-from nearly.synopsis.columns.reading import Schema
-from nearly.synopsis.query.view import View
+from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Rows
+from nearly.synopsis.structure.schema import MeasuredColumn, Schema
 from nearly.synopsis.synopsis import Synopsis
 from nearly.synopsis.upkeep.store import Store
 from tests.fixtures.long import first_quick
@@ -32,11 +34,10 @@ ROOT = Path(__file__).resolve().parents[2]
 KILLER = """
 import os, random, signal, sys, time
 from pathlib import Path
-from nearly.synopsis.upkeep.archive import MemoryArchive
 from nearly.synopsis.catalogue import reopened
 
 def opened():
-    return reopened(Path(sys.argv[1]), lambda definition, store: MemoryArchive([]))
+    return reopened(Path(sys.argv[1]), lambda definition, store: None)
 
 def follow(told):
     synopsis = opened()
@@ -77,7 +78,7 @@ print(acknowledged)
 
 def definition(rows: int) -> Definition:
     domains = [Domain("c", types.DOUBLE), Domain("t", types.STRING, ["text 0"])]
-    return Definition("s", "t", "v", rows, Schema(domains, "a", types.DOUBLE, ("id",), 0), (Shape((0,), 8, 50),))
+    return Definition("s", "t", "v", rows, Schema(domains, (MeasuredColumn("a", types.DOUBLE),), ("id",), 0), (Shape((0,), 8, 50),))
 
 
 def base_rows() -> Rows:
@@ -104,7 +105,7 @@ def test_a_state_survives_the_disk() -> None:
     state = built(rows, Shape((0, 1), 16, 500))
     again = unpack_state(from_bytes(to_bytes(pack_state(state))))
     for aggregate in ("rows", "sum", "avg", "min", "stddev_pop"):
-        one, two = (ask(View(each), aggregate, (0, 0.2, 0.7), (1, 0.1, 0.6)) for each in (state, again))
+        one, two = (ask(TreeReading(each), aggregate, (0, 0.2, 0.7), (1, 0.1, 0.6)) for each in (state, again))
         assert one == two
 
 
@@ -184,7 +185,7 @@ def test_texts_of_a_batch_that_was_not_written_are_forgotten(tmp_path: Path, mon
     """Law: numbers of texts in memory are those that the log gives them."""
     synopsis = stored(tmp_path / "s")
     with monkeypatch.context() as patch:
-        patch.setattr("nearly.synopsis.upkeep.store.write_durably", _full_disk)
+        patch.setattr("nearly.synopsis.upkeep.log.write_durably", _full_disk)
         with pytest.raises(nearly.EngineError):
             synopsis.insert([ROW | {"t": "lost"}])
     with pytest.raises(nearly.SchemaError):
@@ -198,6 +199,32 @@ def test_texts_of_a_batch_that_was_not_written_are_forgotten(tmp_path: Path, mon
 
 def _full_disk(path: Path, data: bytes) -> None:
     raise nearly.EngineError(f"cannot write {path}: No space left on device")
+
+
+def test_questions_and_planning_do_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a batch is being written, queries have the state before it, and a tree can be planned again; nothing is lost by it."""
+    synopsis = stored(tmp_path / "s")
+    synopsis.insert([ROW])
+    writing, go_on = threading.Event(), threading.Event()
+
+    def slow_disk(path: Path, data: bytes) -> None:
+        writing.set()
+        assert go_on.wait(HUNG)
+        write_durably(path, data)
+
+    monkeypatch.setattr("nearly.synopsis.upkeep.log.write_durably", slow_disk)
+    writer = threading.Thread(target=synopsis.insert, args=([ROW | {"id": 2}],))
+    writer.start()
+    assert writing.wait(HUNG)
+    assert count(synopsis) == 501
+    assert synopsis.repartition()
+    assert count(synopsis) == 501
+    go_on.set()
+    writer.join()
+    assert count(synopsis) == 502
+    synopsis.repartition()
+    synopsis.store.close()
+    assert count(synopsis) == count(reopen(tmp_path / "s")) == 502
 
 
 def test_closing_without_a_snapshot_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +273,7 @@ def test_tickets_differ_from_batch_to_batch_and_session_to_session(tmp_path: Pat
         synopsis = reopen(tmp_path / "s")
         for _ in range(2):
             synopsis.insert({"c": np.arange(50.0), "a": np.arange(50.0), "t": ["x"] * 50})
-            tickets |= set(synopsis.store.read(synopsis.stats()["batches"]).changes[0].rows.ticket.tolist())
+            tickets |= set(synopsis.store.log.read(synopsis.stats()["batches"]).changes[0].rows.ticket.tolist())
         synopsis.close()
     assert len(tickets) == 300
 

@@ -16,9 +16,9 @@ import pytest
 
 import nearly
 from nearly.engine.spark.kafka_source import send
-from nearly.synopsis.stream.follow import Topics
-from nearly.synopsis.stream.records import parsed
 from nearly.synopsis.synopsis import Synopsis
+from nearly.synopsis.upkeep.follow import Topics
+from nearly.synopsis.upkeep.records import parsed
 from tests.processes import HUNG
 
 TYPES = "op string, id bigint, day double, city string, fare double, old_day double, old_city string, old_fare double"
@@ -182,10 +182,10 @@ def test_kafka_inserts_deletes_and_questions_in_order(db: nearly.Session, server
 def test_good_records_are_read_at_once_and_bad_ones_one_by_one(db: nearly.Session) -> None:
     found = synopsis(db, "parsing")
     good = [json.dumps({"id": number, "day": 1.5, "city": "Rom", "fare": 2}).encode() for number in range(100)]
-    table, poison = parsed(found, good)
+    table, poison = parsed(found.schema, good)
     assert (table.num_rows, poison) == (100, [])
     assert table.schema.field("fare").type == pa.float64()
-    table, poison = parsed(found, [*good, b"[]", None, b'{"id": 1, "day": true, "city": "Rom", "fare": 2}'])
+    table, poison = parsed(found.schema, [*good, b"[]", None, b'{"id": 1, "day": true, "city": "Rom", "fare": 2}'])
     assert table.num_rows == 100
     assert len(poison) == 3
     assert all(math.isfinite(value) for value in table["fare"].to_pylist())

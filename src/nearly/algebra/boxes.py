@@ -11,7 +11,7 @@ is needed. What compares columns with each other is a half-space; a box may carr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -135,14 +135,6 @@ def hull(region: Region, column: str, space: Space) -> OrderedSet:
     found = OrderedSet(())
     for each in region:
         found = found | each.sides.get(column, space[column])
-    return found
-
-
-def columns_of(region: Iterable[Box]) -> set[str]:
-    """The columns that the region says something about."""
-    found: set[str] = set()
-    for each in region:
-        found |= set(each.sides) | {column for plane in each.planes for column in plane.columns}
     return found
 
 

@@ -1,8 +1,7 @@
-"""Intervals from estimated variances, and the moments of several strata put together."""
+"""Intervals from estimated variances: how many standard errors they reach."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 
 from scipy.special import ndtri, stdtrit
@@ -16,7 +15,7 @@ MOST_FREEDOM = 1e6
 def check_confidence(confidence: float) -> float:
     """The confidence, when it is a probability strictly between 0 and 1."""
     if not 0 < confidence < 1:
-        raise SchemaError(f"confidence={confidence} must lie between 0 and 1")
+        raise SchemaError(f"confidence={confidence} must lie between 0 and 1; 0.95 is usual")
     return confidence
 
 
@@ -40,23 +39,3 @@ def pooled_freedom(total: float, weighted: float) -> int | None:
     20
     """
     return max(1, int(min(total * total / weighted, MOST_FREEDOM))) if weighted > 0 else None
-
-
-def merged(parts: Iterable[tuple[float, float, float]]) -> tuple[float, float, float]:
-    """Count, mean and sum of squared deviations of a union, from those of its disjoint parts.
-
-    Law: the result does not depend on how the rows were cut into parts (Chan, Golub and LeVeque 1983).
-
-    >>> merged([(2, 1.0, 2.0), (1, 4.0, 0.0)])
-    (3.0, 2.0, 8.0)
-    """
-    count, mean, squares = 0.0, 0.0, 0.0
-    for other_count, other_mean, other_squares in parts:
-        if not other_count:
-            continue
-        total = count + other_count
-        shift = other_mean - mean
-        mean += shift * other_count / total
-        squares += other_squares + shift * shift * count * other_count / total
-        count = total
-    return count, mean, squares

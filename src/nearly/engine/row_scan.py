@@ -19,6 +19,7 @@ from nearly.engine.native.engine import Settings, native
 from nearly.engine.native.pieces import file_runs, row_range
 from nearly.engine.native.reading import gone_rows
 from nearly.engine.native.shares import block_share
+from nearly.engine.storage.blocks import Block
 from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, NearlyError, SchemaError, Unsupported
 
@@ -83,18 +84,20 @@ def _row(trouble: str | None, payload: bytes) -> pa.RecordBatch:
     )
 
 
-def scan_rows(engine: Engine, table: Table, columns: Sequence[str], task: RowTask) -> list[bytes]:
-    """Every task's finding, after all rows of the table were seen once."""
+def scan_rows(
+    engine: Engine, table: Table, columns: Sequence[str], task: RowTask, blocks: Sequence[Block] | None = None
+) -> list[bytes]:
+    """Every task's finding, after all rows of the table, or of some of its blocks, were seen once."""
     with engine.reading([table]):
-        return _findings(engine, table, columns, task)
+        return _findings(engine, table, columns, task, table.base.blocks if blocks is None else blocks)
 
 
-def _findings(engine: Engine, table: Table, columns: Sequence[str], task: RowTask) -> list[bytes]:
+def _findings(engine: Engine, table: Table, columns: Sequence[str], task: RowTask, blocks: Sequence[Block]) -> list[bytes]:
     sites = engine.cluster.sites
     count = max(sites.executors * sites.cores * TASKS_PER_CORE, -(-table.rows // MOST_ROWS_PER_TASK))
     here = not engine.cluster.is_up and sites.executors == 1
-    count = 1 if here else max(1, min(count, len(table.base.blocks)))
-    shares = [_runs(engine, table, columns, count, number) for number in range(count)]
+    count = 1 if here else max(1, min(count, len(blocks)))
+    shares = [_runs(engine, table, columns, block_share(blocks, count, number)) for number in range(count)]
     scan = _Scan(task, shares, Settings(1, engine.native.memory_mb, engine.cluster.time_zone))
     try:
         if here:
@@ -109,10 +112,10 @@ def _findings(engine: Engine, table: Table, columns: Sequence[str], task: RowTas
     return [payload.as_py() for payload in rows["payload"]]
 
 
-def _runs(engine: Engine, table: Table, columns: Sequence[str], tasks: int, number: int) -> list[_Run]:
+def _runs(engine: Engine, table: Table, columns: Sequence[str], blocks: Sequence[Block]) -> list[_Run]:
     numbers = {path: place for place, path in enumerate(table.base.manifest.paths)}
     found = []
-    for run in file_runs(block_share(table.base.blocks, tasks, number)):
+    for run in file_runs(blocks):
         gone = gone_rows(table.base, [run.path]) if table.base.vectors else None
         query = engine.native.reader.query(table, table.base, columns, [run.path], not run.whole, gone)
         if not run.whole:

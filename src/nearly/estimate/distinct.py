@@ -52,7 +52,7 @@ class Distinct:
     share: float
 
     def interval(self, confidence: float, *, look: int | None = None) -> Interval:
-        """Whole numbers around the estimate, never fewer keys than were seen; with `look` as `intervals.anytime`."""
+        """Whole numbers around the estimate, never fewer keys than were seen; with `look` as `intervals.interval`."""
         failure = failure_at(confidence, look)
         hidden = unseen_at_most(self.share, failure)
         if self.model is None:

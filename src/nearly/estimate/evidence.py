@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearly.estimate.intervals import Interval, at_look
+from nearly.estimate.intervals import Interval, interval
 
 Floats = NDArray[np.float64]
 
@@ -31,8 +31,10 @@ class Evidence:
 
     def interval(self, theta: ArrayLike, replicates: ArrayLike, seen_in: ArrayLike) -> Interval:
         """Intervals of cells from their replicates (groups x cells); `seen_in` counts the unit groups behind each cell."""
-        given = {"seen_in": seen_in, "units": self.units, "group_rows": self.group_rows}
-        return at_look(self.look, theta, replicates, min(self.share, 1.0), self.confidence, **given)
+        share, rows = min(self.share, 1.0), self.group_rows
+        return interval(
+            theta, replicates, share, self.confidence, look=self.look, seen_in=seen_in, units=self.units, group_rows=rows
+        )
 
 
 def nothing(cells: int = 1) -> Interval:

@@ -61,20 +61,13 @@ class Incidence:
     def scale(self, k: ArrayLike) -> Floats:
         """By how much the rows and sums of a key seen in `k` groups grow until all is read.
 
-        scale(k) = 1 / (k E[1/K | k]), the harmonic mean of K / k: it keeps relative errors small, and makes the weights add up to
-        the number of keys.
+        scale(k) = 1 / (k E[1/K | k]), the harmonic mean of K / k: it keeps relative errors small. A key seen in k groups stands for
+        (M / m) / scale(k) keys of the table; these add up to the number of keys, and their scaled sums are unbiased totals.
         """
         groups = np.asarray(k)
         if np.any((groups < 1) | (groups > self.m)):
             raise SchemaError(f"a seen key is in 1 to {self.m} groups")
         return np.asarray(self.factors[groups.astype(int) - 1], dtype=float)
-
-    def weight(self, k: ArrayLike) -> Floats:
-        """How many keys of the whole table a key seen in `k` groups stands for.
-
-        Law: weight(k) * scale(k) = M / m, so sums of scaled aggregates over weighted keys are unbiased totals of the table.
-        """
-        return (self.M / self.m) / self.scale(k)
 
 
 def fit(frequencies: ArrayLike, share_read: float) -> Incidence:

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
+from nearly.algebra.moments import check_confidence
 from nearly.errors import SchemaError
 
 Floats = NDArray[np.float64]
@@ -98,11 +99,16 @@ def interval(
     share_read: ArrayLike,
     confidence: float,
     *,
+    look: int | None = None,
     seen_in: ArrayLike | None = None,
     units: int | None = None,
     group_rows: ArrayLike | None = None,
 ) -> Interval:
     """An interval for each of C cells that covers the final value with probability `confidence`.
+
+    Without `look` it holds at a fixed time. With one, all intervals of a query hold together, however many are looked at: look
+    k = 1, 2, ... may fail with probability (1 - confidence) / (k (k + 1)). These add up to 1 - confidence, so a user may stop at
+    any look for any reason, such as a narrow interval.
 
     `theta` holds C estimates and `replicates` G x C of them, NaN where a replicate lacks the cell. `share_read` and `group_rows`
     (G, or G x C) may differ from cell to cell. `seen_in` is the number of groups in which the cell's key occurs, `units` the number
@@ -119,38 +125,17 @@ def interval(
     array([0.])
     """
     cells = _Cells.of(theta, replicates, share_read, group_rows, units)
-    return _at_level(failure_at(confidence), cells, seen_in)
-
-
-def anytime(
-    theta: ArrayLike,
-    replicates: ArrayLike,
-    share_read: ArrayLike,
-    confidence: float,
-    *,
-    look: int,
-    seen_in: ArrayLike | None = None,
-    units: int | None = None,
-    group_rows: ArrayLike | None = None,
-) -> Interval:
-    """As `interval`, but all intervals of one query hold together with probability `confidence`, however many are looked at.
-
-    Look k = 1, 2, ... may fail with probability (1 - confidence) / (k (k + 1)). These add up to 1 - confidence, so a user may
-    stop at any look for any reason, such as a narrow interval.
-    """
-    cells = _Cells.of(theta, replicates, share_read, group_rows, units)
     return _at_level(failure_at(confidence, look), cells, seen_in)
 
 
 def failure_at(confidence: float, look: int | None = None) -> float:
     """With which probability an interval may fail: a single one, or that of look k = 1, 2, ..."""
-    if not 0 < confidence < 1:
-        raise SchemaError(f"confidence must lie between 0 and 1, not {confidence}; 0.95 is usual")
+    failure = 1 - check_confidence(confidence)
     if look is None:
-        return 1 - confidence
+        return failure
     if look < 1:
         raise SchemaError(f"looks are counted from 1, not {look}")
-    return (1 - confidence) / (look * (look + 1))
+    return failure / (look * (look + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,12 +277,3 @@ def _untransformed(value: Floats, skewness: Floats, share: Floats) -> Floats:
         curve, shift = scale * (2 - share), scale * (1 - 2 * share)
         bent: Any = (np.cbrt(1 + 3 * curve * (value - shift)) - 1) / curve
     return np.where(np.abs(curve) < 1e-9, value - shift, bent)
-
-
-def at_look(
-    look: int | None, theta: ArrayLike, replicates: ArrayLike, share: ArrayLike, confidence: float, **given: Any
-) -> Interval:
-    """The interval that stays valid when one stops at this look, or, without one, that of a fixed time."""
-    if look is None:
-        return interval(theta, replicates, share, confidence, **given)
-    return anytime(theta, replicates, share, confidence, look=look, **given)

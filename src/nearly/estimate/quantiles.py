@@ -59,9 +59,9 @@ class OrderedValues:
         count = len(self.ordered)
         if not count:
             return nothing()
-        reach = self._share_below(self.quantile(p), read)
+        below, above = self._share_below(self.quantile(p), read)
         middle = logit(np.clip(p, 0.5 / count, 1 - 0.5 / count))
-        first, last = (count * float(expit(each)) for each in (middle - reach.above, middle + reach.below))
+        first, last = (count * float(expit(each)) for each in (middle - above, middle + below))
         low = self.ordered[int(np.ceil(first - _HAIR)) - 1] if first > FEWEST else np.nan
         high = self.ordered[int(np.floor(last + _HAIR))] if last < count - FEWEST else np.nan
         if low == high:
@@ -74,8 +74,8 @@ class OrderedValues:
         below = self.ordered[first - 1] if first else value
         return float(below), float(self.ordered[end] if end < len(self.ordered) else value)
 
-    def _share_below(self, value: float, read: Evidence) -> _Reach:
-        """How far the logit of the share of all values below this one may be from that of the values read."""
+    def _share_below(self, value: float, read: Evidence) -> tuple[float, float]:
+        """How far below and above that of the values read the logit of the share of all values below this one may be."""
         below = np.where(self.ordered < value, 1.0, np.where(self.ordered == value, 0.5, 0.0))
         groups = len(read.group_rows)
         sums, counts = np.bincount(self.groups, below, groups), np.bincount(self.groups, minlength=groups)
@@ -85,12 +85,4 @@ class OrderedValues:
             shares = np.where(counts < len(below), (below.sum() - sums) / (len(below) - counts), np.nan)
         copies = logit(np.clip(shares, edge, 1 - edge))[:, None]
         found = read.interval(theta, copies, np.count_nonzero(counts))
-        return _Reach(float(theta[0] - found.low[0]), float(found.high[0] - theta[0]))
-
-
-@dataclass(frozen=True, slots=True)
-class _Reach:
-    """Distances from an estimate to the ends of its interval, NaN without one."""
-
-    below: float
-    above: float
+        return (float(theta[0] - found.low[0]), float(found.high[0] - theta[0]))

@@ -1,1 +1,1 @@
-"""Ranges that hold for sure when rows are missing: predicate-constraints, cells, and the programmes over them."""
+"""GroupRanges that hold for sure when rows are missing: predicate-constraints, cells, and the programmes over them."""

@@ -11,9 +11,8 @@ from typing import Any
 from nearly.engine.history import Check, Limits, example, frame_of, measure, schema_of, time_zone
 from nearly.errors import SchemaError
 from nearly.missing.statements.bound_set import BoundConstraint, BoundSet, bind_constraints
-from nearly.missing.statements.constraint import Constraint
-from nearly.missing.statements.domains import RowSpace
-from nearly.missing.statements.files import read_constraints, write_constraints
+from nearly.missing.statements.constraint import Constraint, read_constraints, write_constraints
+from nearly.plan.values.regions import RowSpace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,19 @@ from nearly.answer import Answer
 from nearly.engine.engine import Engine
 from nearly.engine.history import frame_of
 from nearly.errors import ConstraintError, SchemaError
-from nearly.missing.certain import extended
 from nearly.missing.constraint_set import ConstraintSet, Violation, check
+from nearly.missing.joins.join_bounds import JoinBounds
 from nearly.missing.joins.join_range import JoinRange
 from nearly.missing.programmes.cells import TimeLimit
 from nearly.missing.programmes.conflicts import refuse_conflicts
 from nearly.missing.programmes.problem import Problem
-from nearly.missing.range_query import range_query
+from nearly.missing.range_query import extended, range_query
 from nearly.missing.statements.bound_set import region_of
-from nearly.missing.statements.closure import Gap, gaps
-from nearly.missing.statements.domains import RowSpace
+from nearly.missing.statements.conditions import Gap, gaps
 from nearly.missing.table_range import TableRange
 from nearly.plan.binding.query import bind
 from nearly.plan.parse import parse_query
+from nearly.plan.values.regions import RowSpace
 
 Ask = Callable[[str], Iterator[Answer]]
 """Answers of a query over the certain rows, tighter and tighter; the last one is the one to rely on."""
@@ -85,14 +85,15 @@ class Contingency:
             raise ConstraintError(
                 f"nothing is stated about missing rows of {names}; use db.missing(table, [nearly.Constraint(...)])"
             )
+        wider, pieces = extended(tree, query.items)
         if len(query.scans) > 1:
             problems = {name: stated.problem for name, stated in known.items() if stated is not None}
-            yield from JoinRange(query, bound.types, problems, self.engine, TimeLimit(seconds)).answers(text, ask)
+            bounds = JoinBounds(query, problems, self.engine, TimeLimit(seconds))
+            yield from JoinRange(query, bound.types, bounds).answers(ask(wider), pieces)
             return
         (stated,) = known.values()
         if stated is None:
             return
-        wider, pieces = extended(tree, query.items)
         for certain in ask(wider):
             yield TableRange(stated.problem, query, bound.types, TimeLimit(seconds)).answer(certain, pieces)
 

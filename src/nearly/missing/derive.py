@@ -14,22 +14,29 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from nearly.algebra.boxes import Box
+from nearly.algebra.median_cuts import cut_in_turn
+from nearly.algebra.ordered_sets import ONLY_NULL
 from nearly.engine.history import frame_of, sample, schema_of, summarise_parts, time_zone
 from nearly.engine.split_tree import PART, ROWS, Leaf, Node, Partition, Split, merged
 from nearly.errors import SchemaError, unknown
 from nearly.missing.constraint_set import ConstraintSet
+from nearly.missing.statements.conditions import condition
 from nearly.missing.statements.constraint import Constraint, ValueRange
-from nearly.missing.statements.domains import RowSpace
-from nearly.missing.statements.literals import bounds_text
 from nearly.plan.types import BOOLEAN, STRING, is_numeric
+from nearly.plan.values.regions import RowSpace
 
 SAMPLE_ROWS = 200_000
 SCHEMES = ("partition", "overlapping")
 ROW_BOUNDS = ("at most", "exactly")
 MOST_CONSTRAINTS = 100_000
+NULL = -1
+"""The place of a null among the values of a column."""
 
 
 def constraints_from(
@@ -94,45 +101,38 @@ def _part(width: Any, margin: float) -> Any:
 def partition(drawn: pa.Table, columns: Sequence[str], parts: int) -> Partition:
     """A tree with about so many parts of about equal size: rows are halved at the median of each column in turn."""
     numbers = iter(range(1 << 62))
+    ranked = [_ranked(drawn.column(name)) for name in columns]
+    ranks, order = np.array([each for each, _ in ranked]), list(range(len(columns)))
 
-    def grow(rows: pa.Table, wanted: int, turn: int) -> Node:
-        if wanted <= 1 or rows.num_rows < 2:
+    def grow(rows: NDArray[np.int64], wanted: int, turn: int) -> Node:
+        found = cut_in_turn(ranks, rows, order, turn, (wanted // 2) / wanted) if wanted > 1 else None
+        if found is None:
             return Leaf(next(numbers))
-        for step in range(len(columns)):
-            column = columns[(turn + step) % len(columns)]
-            values = rows.column(column)
-            value = None if values.null_count else _median(values, wanted)
-            if values.null_count == rows.num_rows or (value is None and not values.null_count):
-                continue
-            mask = pc.is_null(values) if value is None else pc.less(values, value)
-            below = rows.filter(mask)
-            share = max(1, min(wanted - 1, round(wanted * below.num_rows / rows.num_rows)))
-            left = grow(below, share, turn + step + 1)
-            right = grow(rows.filter(pc.invert(mask)), wanted - share, turn + step + (value is not None))
-            return Split(column, None if value is None else value.as_py(), left, right)
-        return Leaf(next(numbers))
+        mine = ranks[found.column, rows]
+        cut = NULL if (mine == NULL).any() else int(found.value)
+        below = rows[mine <= cut]
+        share = max(1, min(wanted - 1, round(wanted * len(below) / len(rows))))
+        left = grow(below, share, found.column + 1)
+        right = grow(rows[mine > cut], wanted - share, found.column + (cut != NULL))
+        value = None if cut == NULL else ranked[found.column][1][cut + 1].as_py()
+        return Split(columns[found.column], value, left, right)
 
-    return Partition(grow(drawn, parts, 0))
+    return Partition(grow(np.arange(drawn.num_rows), parts, 0))
 
 
-def _median(values: Any, wanted: int) -> Any:
-    """The value at which a sorted column is cut in two parts that are not empty; None when all values are equal."""
-    if pa.types.is_floating(values.type):
-        values = values.filter(pc.invert(pc.is_nan(values)))
-    order = values.take(pc.sort_indices(values))
-    if not len(order):
-        return None
-    half = max(1, round(len(order) * (wanted // 2) / wanted))
-    cut = order[half]
-    if pc.equal(cut, order[0]).as_py():
-        greater = order.filter(pc.greater(order, cut))
-        return greater[0] if len(greater) else None
-    return cut
+def _ranked(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
+    """The places of values in their order, and the values; NaN goes with the greatest, since nothing is below it alone."""
+    found = pc.unique(column).drop_null()
+    if pa.types.is_floating(column.type):
+        found = found.filter(pc.invert(pc.is_nan(found)))
+    values = found.take(pc.sort_indices(found))
+    places = pc.fill_null(pc.index_in(column, value_set=values), max(len(values) - 1, 0))
+    return np.where(pc.is_null(column).to_numpy(), NULL, places.to_numpy()), values
 
 
 def _constraints(frame: Any, tree: Partition, measures: Sequence[str], space: RowSpace, slack: _Slack) -> list[Constraint]:
     summary = merged(summarise_parts(frame, tree, measures), measures).sort_by(PART)
-    boxes = dict(_boxes(tree.root, {}))
+    boxes = dict(_boxes(tree.root, Box({}), space))
     found = []
     for row in summary.to_pylist():
         values = {
@@ -140,25 +140,18 @@ def _constraints(frame: Any, tree: Partition, measures: Sequence[str], space: Ro
             for number, name in enumerate(measures)
             if row[f"null_{number}"] < row[ROWS] or is_numeric(space.domains[name].type)
         }
-        text = " and ".join(bounds_text(column, limits, space) for column, limits in boxes[row[PART]].items()) or "TRUE"
-        found.append(Constraint(text, rows=slack.counts(row[ROWS]), values=values))
+        found.append(Constraint(condition(boxes[row[PART]], space), rows=slack.counts(row[ROWS]), values=values))
     return found
 
 
-Limits = dict[str, tuple[Any, Any, bool | None]]
-"""For each column: at least, below, and whether it is null (None: not known)."""
-
-
-def _boxes(node: Node, limits: Limits) -> list[tuple[int, Limits]]:
-    """The number of every part and what its path says of each column."""
+def _boxes(node: Node, box: Box, space: RowSpace) -> list[tuple[int, Box]]:
+    """The number of every part and the box that its path makes."""
     if isinstance(node, Leaf):
-        return [(node.number, limits)]
-    low, high, _ = limits.get(node.column, (None, None, None))
-    if node.value is None:
-        below, rest = {**limits, node.column: (None, None, True)}, {**limits, node.column: (low, high, False)}
-    else:
-        below, rest = {**limits, node.column: (low, node.value, False)}, {**limits, node.column: (node.value, high, False)}
-    return [*_boxes(node.below, below), *_boxes(node.rest, rest)]
+        return [(node.number, box)]
+    domain, side = space.domains[node.column], box.sides.get(node.column, space.everything[node.column])
+    below = ONLY_NULL if node.value is None else domain.below(node.value)
+    parts = (node.below, side & below), (node.rest, side.without_null - below)
+    return [each for child, inside in parts for each in _boxes(child, Box({**box.sides, node.column: inside}), space)]
 
 
 def _measures(space: RowSpace, values: Sequence[str] | None) -> list[str]:

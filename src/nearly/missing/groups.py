@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -10,14 +11,14 @@ from typing import Any
 from nearly.algebra.boxes import Box, Region, box, difference, intersection
 from nearly.algebra.ordered_sets import ONLY_NULL, OrderedSet
 from nearly.errors import Unsupported
+from nearly.missing.range_answer import Key
 from nearly.missing.statements.bound_set import BoundSet
-from nearly.missing.statements.domains import OrderedDomain, RowSpace
 from nearly.plan.types import STRING
+from nearly.plan.values.domains import OrderedDomain
+from nearly.plan.values.regions import RowSpace
 
 MOST_NEW_GROUPS = 1000
 MOST_DIFFERENCES = 20_000
-
-Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +71,7 @@ def _keys(each: Box, columns: Sequence[str], rows: RowSpace) -> list[Key] | None
         if values is None:
             return None
         sides.append(values)
-    return list(product(*sides)) if _size(sides) <= MOST_NEW_GROUPS else None
-
-
-def _size(sides: Sequence[Sequence[Any]]) -> int:
-    size = 1
-    for side in sides:
-        size *= len(side)
-    return size
+    return list(product(*sides)) if math.prod(map(len, sides)) <= MOST_NEW_GROUPS else None
 
 
 def _values(side: OrderedSet, domain: OrderedDomain) -> list[Any] | None:

@@ -1,20 +1,22 @@
-"""Which queries have ranges: aggregates over one table, or over an inner join, with WHERE and GROUP BY."""
+"""Which queries have ranges: aggregates over one table, or over an inner join, with WHERE and GROUP BY.
+
+The engine computes the query over the certain rows, with sum and count beside every average.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from sqlglot import exp
 
 from nearly.errors import Unsupported
 from nearly.plan.aggregate_block import aggregate_block
-from nearly.plan.expressions import (
-    AggregateCall,
-    Column,
-    Expression,
-    columns_of,
-)
+from nearly.plan.expressions import AggregateCall, Column, Expression, columns_of
 from nearly.plan.nodes import BoundQuery, Scan
 
 FUNCTIONS = ("sum", "count", "avg", "min", "max")
+PIECE = "nearly_piece_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +73,37 @@ def _item(call: Expression) -> AnswerColumn:
 def belongs_to(expression: Expression, scan: Scan) -> bool:
     """Whether the expression reads columns of this scan only."""
     return columns_of(expression) <= scan.names
+
+
+@dataclass(frozen=True, slots=True)
+class AverageParts:
+    """Where the sum and the count behind an average are, among the columns of the extended query."""
+
+    sum: int
+    count: int
+
+
+def extended(tree: exp.Expr, items: Sequence[AnswerColumn]) -> tuple[str, dict[int, AverageParts]]:
+    """The query with sum and count beside each average, and where they are."""
+    if not isinstance(tree, exp.Select):
+        raise Unsupported("a range of a set operation or of VALUES; ask a SELECT with aggregates")
+    wider = tree.copy()
+    pieces: dict[int, AverageParts] = {}
+    for place, item in enumerate(items):
+        if item.call is not None and item.call.function == "avg":
+            node = wider.expressions[place].unalias()
+            pieces[place] = AverageParts(len(wider.expressions), len(wider.expressions) + 1)
+            for function in ("sum", "count"):
+                wider.expressions.append(exp.alias_(_renamed(node, function), f"{PIECE}{len(wider.expressions)}"))
+    return str(wider.sql(dialect="spark")), pieces
+
+
+def _renamed(node: exp.Expr, function: str) -> exp.Expr:
+    """The same aggregate call under another name."""
+    copy = node.copy()
+    inner = copy.this if isinstance(copy, exp.Filter) else copy
+    arguments = [argument.copy() for argument in (inner.expressions or [inner.this])]
+    call = exp.Anonymous(this=function, expressions=arguments)
+    if isinstance(copy, exp.Filter):
+        return exp.Filter(this=call, expression=copy.expression.copy())
+    return call

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from typing import Any
-
-import pyarrow as pa
+from functools import cached_property, partial, reduce
 
 from nearly.algebra.boxes import EVERYWHERE, Region, intersection
 from nearly.answer import Answer
-from nearly.errors import Unsupported
-from nearly.missing.certain import AverageParts, Bounds, bounds_at, without_pieces
-from nearly.missing.groups import Key, group_region, key_columns, new_groups
-from nearly.missing.programmes.aggregate_range import AggregateRange, Certain, Ranger
+from nearly.missing.groups import group_region, key_columns, new_groups
+from nearly.missing.programmes.aggregate_range import AggregateRange, Ranger
 from nearly.missing.programmes.cells import TimeLimit
-from nearly.missing.programmes.effects import Question
-from nearly.missing.programmes.measures import MissingMeasure
+from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
-from nearly.missing.range_query import AnswerColumn, RangeQuery
+from nearly.missing.proof import RangeProof
+from nearly.missing.range_answer import (
+    EMPTY_TOTAL,
+    NO_ROWS,
+    GroupRanges,
+    Key,
+    KnownAggregate,
+    RowEnds,
+    certain_keys,
+    known_aggregate,
+)
+from nearly.missing.range_query import AnswerColumn, AverageParts, RangeQuery
 from nearly.missing.statements.bound_set import sources_of
-from nearly.missing.statements.predicates import Regions
-from nearly.missing.values import end_value, error_of
-from nearly.missing.witness import RangeProof
 from nearly.plan.types import DataType
+from nearly.plan.values.regions import Regions
 
 FEW_GROUPS = 3
 """Up to so many groups are decomposed one by one, with their predicates pushed down; more share one decomposition."""
 
 Ends = tuple[AggregateRange | None, ...]
 """The ranges of one row; None for a key."""
+Known = Callable[[int], KnownAggregate]
+"""The certain part of each column of a row."""
 
 
 @dataclass(frozen=True)
@@ -45,123 +49,55 @@ class TableRange:
 
     def answer(self, certain: Answer, pieces: Mapping[int, AverageParts]) -> Answer:
         """The answer over certain and missing rows. Probable and certain bounds of the certain part are widened alike."""
-        keys = self._certain_keys(certain)
+        keys = certain_keys(self.query, certain)
         added = new_groups(self._columns, self._where, set(keys), self.problem.bound)
-        every = [*keys, *added.keys]
-        ranger = Ranger(self.problem, self.deadline, reuse=len(every) > FEW_GROUPS)
-        soft = [self._row(ranger, key, self._certain(certain, pieces, row, hard=False)) for row, key in enumerate(every)]
-        hard = soft
+        ranger = Ranger(self.problem, self.deadline, reuse=len(keys) + len(added.keys) > FEW_GROUPS)
+        every = [*keys, *(key for key in added.keys if self._can_appear(ranger, key))]
+        soft = hard = self._rows(ranger, every, partial(known_aggregate, self.query, certain, pieces))
         if not certain.exact:
-            hard = [self._row(ranger, key, self._certain(certain, pieces, row, hard=True)) for row, key in enumerate(every)]
-        kept = [number for number, key in enumerate(every) if number < len(keys) or self._can_appear(ranger, key)]
-        every, soft, hard = ([each[number] for number in kept] for each in (every, soft, hard))
-        other = self._other(added.rest)
-        return self._assembled(certain, len(keys), every, soft, hard, other)
+            hard = self._rows(ranger, every, partial(known_aggregate, self.query, certain, pieces, hard=True))
+        tight = all(found.is_tight for row in soft for found in row if found is not None)
+        names = tuple(certain.table.column_names[: len(self.query.items)])
+        proof = RangeProof(self.problem, tuple(soft), names, self.types)
+        ranges = GroupRanges(every, self._typed(soft), self._typed(hard), self._other(added.rest))
+        return ranges.answer(self.query, certain, {}, tight=tight, proof=proof)
 
-    def _assembled(
-        self, certain: Answer, known: int, keys: Sequence[Key], soft: list[Ends], hard: list[Ends], other: dict[str, Any]
-    ) -> Answer:
-        table = without_pieces(certain.table, len(self.query.items))
-        if len(keys) > known:
-            table = pa.concat_tables([table, self._bound_table(table.schema, keys[known:], [], "low")])
-        low, high = (self._bound_table(table.schema, keys, soft, side) for side in ("low", "high"))
-        hard_low, hard_high = (self._bound_table(table.schema, keys, hard, side) for side in ("low", "high"))
-        error = math.inf if other else error_of(table, low, high, self.query.aggregates)
-        stats = {**certain.stats, "tight": all(found.is_tight for found, _ in self._cells(soft)), **other}
-        proof = RangeProof(self.problem, tuple(soft), tuple(table.column_names), self.types)
-        complete = certain.complete and not other and len(keys) == known
-        tentative = None if len(keys) == known else pa.array([number >= known for number in range(len(keys))], pa.bool_())
-        return Answer(
-            table, low, high, hard_low, hard_high, certain.progress, certain.exact and complete and error == 0.0,
-            certain.confidence, error, "missing", stats, proof, complete, None if other else certain.unseen, tentative,
-        )  # fmt: skip
+    def _typed(self, rows: Sequence[Ends]) -> list[RowEnds]:
+        """The ends as values of the columns' types."""
+        return [
+            tuple(None if each is None else each.extent(type_) for each, type_ in zip(row, self.types, strict=True)) for row in rows
+        ]
 
-    def _cells(self, rows: Sequence[Ends]) -> list[tuple[AggregateRange, DataType]]:
-        return [(found, type_) for row in rows for found, type_ in zip(row, self.types, strict=True) if found is not None]
+    def _rows(self, ranger: Ranger, keys: Sequence[Key], certain: Callable[[int], Known]) -> list[Ends]:
+        return [self._row(ranger, key, certain(row)) for row, key in enumerate(keys)]
 
-    def _bound_table(self, schema: pa.Schema, keys: Sequence[Key], rows: Sequence[Ends], side: str) -> pa.Table:
-        """The keys, and one end of every range (null without `rows`)."""
-        columns = []
-        for place, (item, type_, field) in enumerate(zip(self.query.items, self.types, schema, strict=True)):
-            if item.key is not None:
-                position = self.query.keys.index(item.key)
-                values = [key[position] for key in keys]
-            else:
-                found = [row[place] for row in rows] or [None] * len(keys)
-                values = [None if each is None else end_value(each, side, type_) for each in found]
-            columns.append(pa.array(values, field.type))
-        return pa.Table.from_arrays(columns, schema=schema)
-
-    def _row(self, ranger: Ranger, key: Key, certain: Callable[[int], Certain]) -> Ends:
+    def _row(self, ranger: Ranger, key: Key, certain: Known) -> Ends:
         region = intersection(self._where, group_region(self._columns, key, self._regions.rows))
         return tuple(self._range(ranger, item, region, certain(place)) for place, item in enumerate(self.query.items))
 
-    def _range(self, ranger: Ranger, item: AnswerColumn, region: Region, certain: Certain) -> AggregateRange | None:
+    def _range(self, ranger: Ranger, item: AnswerColumn, region: Region, certain: KnownAggregate) -> AggregateRange | None:
         if item.call is None:
             return None
         if item.call.where is not None:
             region = intersection(region, self._regions.true(item.call.where))
         argument = item.call.arguments[0] if item.call.arguments else None
-        return ranger(item.call.function, Question(region, MissingMeasure(self._regions, argument)), certain)
-
-    def _certain(self, answer: Answer, pieces: Mapping[int, AverageParts], row: int, *, hard: bool) -> Callable[[int], Certain]:
-        """What is known of the certain rows for each column of a row; a group that they do not have is empty."""
-
-        def at(column: int) -> Bounds:
-            if row >= answer.table.num_rows:
-                return Bounds(None, None)
-            return bounds_at(answer, column, row, hard=hard)
-
-        def of(place: int) -> Certain:
-            call = self.query.items[place].call
-            if call is None or call.function in ("min", "max"):
-                return Certain(at(place), complete=self._is_known(answer, row))
-            if call.function == "avg":
-                sums, counts = at(pieces[place].sum), at(pieces[place].count)
-                empty = row >= answer.table.num_rows
-                return Certain(at(place), sums, Bounds(0, 0) if empty else counts)
-            bounds = at(place)
-            return Certain(Bounds(0, 0) if bounds == Bounds(None, None) and self._is_known(answer, row) else bounds)
-
-        return of
-
-    @staticmethod
-    def _is_known(answer: Answer, row: int) -> bool:
-        """Whether a null means the sum of nothing, rather than a bound that is not known."""
-        return answer.exact or row >= answer.table.num_rows
+        return ranger(item.call.function, RangeQuestion(region, MissingMeasure(self._regions, argument)), certain)
 
     def _can_appear(self, ranger: Ranger, key: Key) -> bool:
         region = intersection(self._where, group_region(self._columns, key, self._regions.rows))
-        found = ranger("count", Question(region, MissingMeasure(self._regions, None)), Certain(Bounds(0, 0)))
+        found = ranger("count", RangeQuestion(region, MissingMeasure(self._regions, None)), EMPTY_TOTAL)
         return found.high is None or found.high > 0
 
-    def _other(self, rest: Region) -> dict[str, Any]:
+    def _other(self, rest: Region) -> RowEnds | None:
         """What is known of a group that is not listed, when missing rows may bring some."""
         if not rest:
-            return {}
+            return None
         ranger = Ranger(self.problem, self.deadline, loose=True)
-        empty = Certain(Bounds(None, None), Bounds(0, 0), Bounds(0, 0))
-        totals = Certain(Bounds(0, 0))
-        ranges = {}
-        for place, item in enumerate(self.query.items):
-            if item.call is not None:
-                known = totals if item.call.function in ("sum", "count") else empty
-                found = self._range(ranger, item, rest, known)
-                if found is not None:
-                    ranges[place] = tuple(end_value(found, side, self.types[place]) for side in ("low", "high"))
-        return {"other_groups": ranges}
-
-    def _certain_keys(self, certain: Answer) -> list[Key]:
-        if not self.query.keys:
-            return [()] * certain.table.num_rows
-        places = []
-        for key in self.query.keys:
-            found = [place for place, item in enumerate(self.query.items) if item.key == key]
-            if not found:
-                raise Unsupported("a range needs the grouping columns among the selected ones, to know the groups")
-            places.append(found[0])
-        columns = [certain.table.column(place).to_pylist() for place in places]
-        return list(zip(*columns, strict=True))
+        found = []
+        for item in self.query.items:
+            total = item.call is not None and item.call.function in ("sum", "count")
+            found.append(self._range(ranger, item, rest, EMPTY_TOTAL if total else NO_ROWS))
+        return self._typed([tuple(found)])[0]
 
     @cached_property
     def _regions(self) -> Regions:

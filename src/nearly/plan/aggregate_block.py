@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from nearly.errors import Unsupported
 from nearly.plan.expressions import Expression, conjuncts, has_subquery, substitute
-from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project, Scan, Sort
+from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project, Scan, Sort, passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def aggregate_block(plan: Plan) -> AggregateBlock:
         below.predicates,
         tuple(Output(key.name, _in_terms_of(key.expression, below)) for key in plan.keys),
         tuple(Output(each.name, _in_terms_of(each.expression, below)) for each in plan.aggregates),
-        tuple(Output(column.name, column) for column in plan.columns) if outputs is None else outputs,
+        passed(plan.columns) if outputs is None else outputs,
         order,
     )
 

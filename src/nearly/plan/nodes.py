@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -33,6 +33,11 @@ class Output:
     @property
     def column(self) -> Column:
         return Column(self.expression.type, self.name)
+
+
+def passed(columns: Iterable[Column]) -> tuple[Output, ...]:
+    """Columns that come out as they are."""
+    return tuple(Output(column.name, column) for column in columns)
 
 
 @node

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 from nearly.answer import NO_ROWS, Answer, UnseenRows
 from nearly.estimate.intervals import Interval
 from nearly.plan.nodes import BoundQuery
-from nearly.plan.types import to_arrow
+from nearly.plan.types import from_arrow, to_arrow
+from nearly.plan.values.rounding import DOWN, NEAREST, UP, typed, typed_array
 
 Floats = NDArray[np.float64]
 
@@ -52,8 +52,8 @@ class Sides:
             ends = known.get(place, ([None] * rows,) * 2)
             nothing = pa.chunked_array([pa.nulls(rows, type_)])
             sides[0][place] = sides[1][place] = nothing
-            sides[2][place] = pa.chunked_array([_certain(ends[0], type_, decimal.ROUND_FLOOR)])
-            sides[3][place] = pa.chunked_array([_certain(ends[1], type_, decimal.ROUND_CEILING)])
+            sides[2][place] = pa.chunked_array([_certain(ends[0], type_, DOWN)])
+            sides[3][place] = pa.chunked_array([_certain(ends[1], type_, UP)])
         low, high, hard_low, hard_high = (tuple(side) for side in sides)
         return replace(self, low=low, high=high, hard_low=hard_low, hard_high=hard_high, evolving=tuple(evolving))
 
@@ -67,8 +67,8 @@ class Sides:
         """One column with intervals; where none is to be had, none."""
         type_ = self.value[place].type
         low, high = list(self.low), list(self.high)
-        low[place] = _typed(pa.chunked_array([pa.array(found.low, mask=np.isnan(found.low))]), type_, "down")
-        high[place] = _typed(pa.chunked_array([pa.array(found.high, mask=np.isnan(found.high))]), type_, "up")
+        low[place] = _typed(pa.chunked_array([pa.array(found.low, mask=np.isnan(found.low))]), type_, DOWN)
+        high[place] = _typed(pa.chunked_array([pa.array(found.high, mask=np.isnan(found.high))]), type_, UP)
         return replace(self, low=tuple(low), high=tuple(high))
 
     def within_certain(self) -> Sides:
@@ -146,51 +146,22 @@ def _types(query: BoundQuery) -> list[pa.DataType]:
     return [to_arrow(type_) for type_ in query.types]
 
 
-def _certain(ends: list[Any], type_: pa.DataType, rounding: str) -> pa.Array:
+def _certain(ends: list[Any], type_: pa.DataType, towards: str) -> pa.Array:
     """Ends in the column's type, moved outward; those that do not fit it are not known in it."""
-    if pa.types.is_decimal(type_):
-        step, context = decimal.Decimal(1).scaleb(-type_.scale), decimal.Context(prec=80, rounding=rounding)
-        ends = [None if end is None else decimal.Decimal(end).quantize(step, context=context) for end in ends]
     try:
-        return pa.array(ends, type_)
+        return pa.array([typed(end, from_arrow(type_), towards) for end in ends], type_)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return pa.nulls(len(ends), type_)
 
 
-def _typed(column: pa.ChunkedArray, type_: pa.DataType, rounding: str = "nearest") -> pa.ChunkedArray:
+def _typed(column: pa.ChunkedArray, type_: pa.DataType, towards: str = NEAREST) -> pa.ChunkedArray:
     """An estimate in the type of the exact value; what does not fit is null."""
     if column.type == type_:
         return column
-    if not pa.types.is_floating(column.type) or pa.types.is_floating(type_):
+    if not pa.types.is_floating(column.type) or not (pa.types.is_integer(type_) or pa.types.is_decimal(type_)):
         return column.cast(type_)
     values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=float)
-    if pa.types.is_integer(type_):
-        return pa.chunked_array([_integers(values, type_, rounding)])
-    if pa.types.is_decimal(type_):
-        return pa.chunked_array([_decimals(values, type_, rounding)])
-    return column.cast(type_)
-
-
-_ROUND = {"nearest": np.rint, "down": np.floor, "up": np.ceil}
-_DECIMAL_ROUND = {"nearest": decimal.ROUND_HALF_UP, "down": decimal.ROUND_FLOOR, "up": decimal.ROUND_CEILING}
-
-
-def _integers(values: Floats, type_: pa.DataType, rounding: str) -> pa.Array:
-    rounded = _ROUND[rounding](values)
-    limit = 2.0 ** (type_.bit_width - 1)
-    fits = np.isfinite(rounded) & (rounded >= -limit) & (rounded < limit)
-    return pa.array(np.where(fits, rounded, 0).astype(np.int64), mask=~fits).cast(type_)
-
-
-def _decimals(values: Floats, type_: pa.DataType, rounding: str) -> pa.Array:
-    step = decimal.Decimal(1).scaleb(-type_.scale)
-    most = decimal.Decimal(10) ** (type_.precision - type_.scale)
-    context = decimal.Context(prec=80, rounding=_DECIMAL_ROUND[rounding])
-    found = []
-    for value in values:
-        exact = decimal.Decimal(float(value)).quantize(step, context=context) if np.isfinite(value) else None
-        found.append(exact if exact is not None and abs(exact) < most else None)
-    return pa.array(found, type_)
+    return pa.chunked_array([typed_array(values, from_arrow(type_), towards)])
 
 
 def floats(column: pa.ChunkedArray) -> Floats:

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from nearly.engine.storage.blocks import ColumnStatistics
 from nearly.engine.stream.unit_state import UnitState
 from nearly.engine.stream.units import Units
 from nearly.errors import Unsupported
-from nearly.estimate.expression_range import Extent, KnownColumn, UnreadBlock
-from nearly.estimate.ranges import Read, UnreadPart, bounds, part_of
+from nearly.estimate.certain_bounds import HAIR, Read, UnreadPart, bounds, part_of
 from nearly.plan.aggregate_block import FlatRows, flat_rows
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of, conjunction, same, substitute
 from nearly.plan.nodes import Filter, GroupBy, Input, Join, Limit, Plan, Project, Sort
+from nearly.plan.values.ranges import Extent, KnownColumn, UnreadBlock, exact
 from nearly.rewrite.stream.cut import Cut
 
 MOST_CELLS = 400
 """Larger answers go without."""
-
-HAIR = 1e-9
-"""Bounds from doubles are moved outward by this part of their size, far more than rounding can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +92,6 @@ class CertainBounds:
             done = read.get(tuple(found.column(at)[row].as_py() for at in keys), Read())
             if unread_alone is not None:
                 ends = _plus(unread_alone, done, traced.function)
-            elif traced.function == "avg":
-                ends = average_ends(parts, done)
             else:
                 found_range = bounds(traced.function, type_, parts, done)
                 ends = (found_range.low, found_range.high)
@@ -165,36 +160,15 @@ def _or_default(ends: tuple[Any, Any], default: Any) -> tuple[Any, Any]:
     if default is None:
         return ends
     low, high = ends
-    return None if low is None else min(low, default), None if high is None else max(high, default)
+    return None if low is None else min(low, exact(default)), None if high is None else max(high, exact(default))
 
 
 def _plus(unread: Extent, read: Read, function: str) -> tuple[Any, Any]:
     """The bounds of a count or sum: what was read and what is still to come."""
-    done = read.count if function == "count" else read.total
-    ends = [None if end is None else end + done for end in (unread.low, unread.high)]
-    if isinstance(done, float):
-        ends = [None if end is None else end + sign * HAIR * abs(end) for end, sign in zip(ends, (-1, 1), strict=True)]
-    return ends[0], ends[1]
-
-
-def average_ends(parts: list[UnreadPart], read: Read) -> tuple[Any, Any]:
-    """The least and greatest average: values that must count at their extreme, then others, most extreme first, while it helps."""
-    found: list[float | None] = []
-    for sign in (-1.0, 1.0):
-        ends = [part.low if sign < 0 else part.high for part in parts]
-        if any(end is None for end in ends):
-            found.append(None)
-            continue
-        extreme = np.array([float(end) for end in ends])
-        must, may = (np.array([float(each) for each in counts]) for counts in (
-            [part.fewest for part in parts], [part.most - part.fewest for part in parts]))  # fmt: skip
-        order = np.argsort(-sign * extreme)
-        total = float(read.total) + float(extreme @ must) + np.concatenate([[0.0], np.cumsum((extreme * may)[order])])
-        count = read.count + must.sum() + np.concatenate([[0.0], np.cumsum(may[order])])
-        averages = total[count > 0] / count[count > 0]
-        best = (averages.max() if sign > 0 else averages.min()) if len(averages) else None
-        found.append(None if best is None else float(best + sign * HAIR * (abs(best) + np.abs(extreme).max(initial=0.0))))
-    return found[0], found[1]
+    done = exact(read.count if function == "count" else read.total)
+    low, high = (None if end is None or done is None else end + done for end in (unread.low, unread.high))
+    slack = Fraction(HAIR if isinstance(read.total, float) else 0)
+    return None if low is None else low - slack * abs(low), None if high is None else high + slack * abs(high)
 
 
 def _joined(ends: list[ColumnStatistics]) -> KnownColumn:

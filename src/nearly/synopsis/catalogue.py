@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,63 +14,16 @@ from nearly.engine.engine import Engine
 from nearly.engine.row_scan import scan_rows
 from nearly.engine.spark.cluster import GetSpark
 from nearly.engine.storage.catalog import check_name
-from nearly.engine.storage.layouts import Table, resolve
+from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, SchemaError, unknown
-from nearly.synopsis.build.definition import Budget, Definition, column_sets, partial_leaves
-from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, finished
-from nearly.synopsis.build.packing import from_bytes, unpack_part
-from nearly.synopsis.build.passes import Census, Contents, Survey, surveyed
-from nearly.synopsis.columns.domain import domains_for
-from nearly.synopsis.columns.reading import Schema
-from nearly.synopsis.structure.rows import Hashes, Rows, empty
-from nearly.synopsis.structure.state import TreeState
+from nearly.synopsis.build.definition import Definition, Options
+from nearly.synopsis.build.drafting import Draft, LeafCounts
+from nearly.synopsis.build.passes import Contents, Progress, blocks_of, build, census
+from nearly.synopsis.structure.rows import Hashes
+from nearly.synopsis.structure.state import Changes
 from nearly.synopsis.synopsis import Synopsis
-from nearly.synopsis.upkeep.archive import Archive, Changes
+from nearly.synopsis.upkeep.live import Archive
 from nearly.synopsis.upkeep.store import DESCRIPTION, Store
-
-Progress = Callable[[float], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a synopsis is to be made. `sample` is the share of rows that is stored as samples; `per_query` sets it instead by the
-    share of rows a query looks at."""
-
-    leaves: int = 64
-    sample: float = 0.005
-    per_query: float | None = None
-    method: str = "sampled"
-    focus: str = "all"
-    pooled: bool = False
-    seed: int = 0
-    budget: Budget = field(default_factory=Budget)
-
-    def __post_init__(self) -> None:
-        for name in ("sample", "per_query"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value <= 1:
-                raise SchemaError(f"{name}={value} must be above 0 and at most 1")
-        if not isinstance(self.leaves, int) or isinstance(self.leaves, bool):
-            raise SchemaError(f"leaves={self.leaves!r} must be a whole number")
-
-    def shape(self, columns: tuple[int, ...], all_columns: int, rows: int) -> Shape:
-        """The shape of one tree."""
-        leaves = self.budget.leaves(self.leaves)
-        share = self.sample
-        if self.per_query is not None:
-            share = self.per_query * leaves / partial_leaves(leaves, len(columns))
-        wanted = min(rows, int(np.ceil(share * rows)))
-        target = self.budget.samples(max(2, wanted), leaves, all_columns, len(columns))
-        return Shape(columns, leaves, target, self.method, self.focus, self.pooled)
-
-
-def options_from(given: dict[str, Any]) -> Options:
-    """Options by name; one that does not exist is an error that offers those that do."""
-    known = [each.name for each in fields(Options)]
-    for name in given:
-        if name not in known:
-            raise unknown("option", name, known)
-    return Options(**given)
 
 
 class TableArchive:
@@ -84,7 +36,8 @@ class TableArchive:
 
     def base(self, draft: Draft) -> LeafCounts:
         table = self._table("planned again")
-        (part,) = census(self._engine, table, self._definition.schema, [draft])
+        schema = self._definition.schema
+        (part,) = census(self._engine, table, schema, [draft], blocks_of(table, schema, draft))
         return part
 
     def contents(self) -> Hashes:
@@ -102,7 +55,7 @@ class TableArchive:
         return table
 
     def changes(self, upto: int) -> Iterator[Changes]:
-        for _, batch in self._store.after(0, upto):
+        for _, batch in self._store.log.after(0, upto):
             yield batch.changes
 
 
@@ -125,8 +78,9 @@ class Synopses:
         return tuple(sorted(each.name for each in self.directory.iterdir() if (each / DESCRIPTION).exists()))
 
     def create(
-        self, name: str, table: str, measure: str, on: Any, key: Sequence[str] | None, options: Options, progress: Progress | None
-    ) -> Synopsis:
+        self, name: str, table: str, measure: str | Sequence[str], on: Any, key: Sequence[str] | None, options: Options,
+        progress: Progress | None,
+    ) -> Synopsis:  # fmt: skip
         """Build a synopsis in two passes over the table and keep it; one of the same name is an error."""
         check_name(name)
         with self._lock:
@@ -187,52 +141,6 @@ def reopened(directory: Path, archive: Callable[[Definition, Store], Archive], s
     store = Store(directory)
     store.tidy()
     definition, states, number, streams = store.load()
-    found = Synopsis(definition, states, archive(definition, store), store, number, spark)
-    found.remember(streams)
-    for following, batch in store.after(number):
-        found.replay(following, batch)
+    found = Synopsis(definition, states, archive(definition, store), store, number, streams, spark)
+    found.intake.replay()
     return found
-
-
-def build(
-    engine: Engine, name: str, table: Table, measure: str, on: Any, key: Sequence[str] | None, options: Options,
-    progress: Progress | None = None,
-) -> tuple[Definition, list[TreeState]]:  # fmt: skip
-    """Two passes: a survey that plans the trees, a census that counts every row."""
-    sets = [resolve(table.columns, each, "on") for each in column_sets(on)]
-    names = list(dict.fromkeys(each for columns in sets for each in columns))
-    identity = table.key if key is None else resolve(table.columns, key, "key")
-    measured = table.column(measure)
-    columns = [(each, table.column(each).type) for each in names]
-    schema = Schema(domains_for(columns), measured.name, measured.type, identity, options.seed)
-    shapes = tuple(options.shape(tuple(names.index(each) for each in columns), len(names), table.rows) for columns in sets)
-    report = progress or (lambda _: None)
-    drafts = [draft(shape, sample, table.rows) for shape, sample in _planned(engine, table, schema, shapes)]
-    report(0.5)
-    parts = census(engine, table, schema, drafts)
-    report(1.0)
-    states = [finished(each, part) for each, part in zip(drafts, parts, strict=True)]
-    return Definition(name, table.name, table.content, table.rows, schema, shapes), states
-
-
-def _planned(engine: Engine, table: Table, schema: Schema, shapes: Sequence[Shape]) -> list[tuple[Shape, Rows]]:
-    """The planning sample for each tree, from the first pass."""
-    if not table.rows:
-        return [(shape, empty(len(schema.domains))) for shape in shapes]
-    wanted = max(shape.optimisation_rows for shape in shapes)
-    survey = Survey(schema, min(1.0, 1.1 * wanted / table.rows))
-    sampled = surveyed(schema, scan_rows(engine, table, schema.columns, survey))
-    rows = empty(len(schema.domains)) if sampled is None else schema.rows(sampled)
-    return [(shape, rows) for shape in shapes]
-
-
-def census(engine: Engine, table: Table, schema: Schema, drafts: Sequence[Draft]) -> list[LeafCounts]:
-    """The second pass: one part per tree, merged over all tasks."""
-    parts = [LeafCounts.nothing(each) for each in drafts]
-    if not table.rows:
-        return parts
-    for finding in scan_rows(engine, table, schema.columns, Census(schema, list(drafts))):
-        arrays = from_bytes(finding)
-        for place, (each, part) in enumerate(zip(drafts, parts, strict=True)):
-            part.merge(each, unpack_part(arrays[f"part_{place}"].tobytes()))
-    return parts

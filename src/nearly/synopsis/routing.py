@@ -4,37 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, localcontext
 from decimal import Decimal as Number
+from functools import reduce
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from nearly.algebra.boxes import EVERYWHERE, intersection
 from nearly.answer import Answer
 from nearly.engine.answerers import Offer, Question
 from nearly.engine.storage.layouts import Table
 from nearly.errors import NearlyError, UnknownName, Unsupported
 from nearly.plan import types
 from nearly.plan.aggregate_block import AggregateBlock, aggregate_block
-from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal
-from nearly.plan.functions.casting import LIMITS
+from nearly.plan.expressions import AggregateCall, Cast, Column, Expression, Literal, columns_of
 from nearly.plan.nodes import BoundQuery, Output, Sort
+from nearly.plan.schema import TableSchema
 from nearly.plan.types import DataType, to_arrow
+from nearly.plan.values.domains import keeps_values
+from nearly.plan.values.regions import Regions, RowSpace
+from nearly.plan.values.rounding import DOWN, NEAREST, UP, typed
 from nearly.synopsis.catalogue import Synopses
-from nearly.synopsis.columns.reading import narrowed
-from nearly.synopsis.query.aggregates import canonical
-from nearly.synopsis.query.answering import BOUNDS, Estimate, Presence, answer_of
-from nearly.synopsis.structure.rows import LOWEST, MISSING
+from nearly.synopsis.columns.domain import NOWHERE, ONE_RANGE
+from nearly.synopsis.query.answers import BOUNDS, Presence, answer_of
+from nearly.synopsis.query.estimates import Estimate
+from nearly.synopsis.query.totals import canonical
 from nearly.synopsis.structure.tree import Box, Condition
 from nearly.synopsis.synopsis import Synopsis
 
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 ROUNDING = 1e-9
 """A bound so close to a whole number, relatively, is that number but for the rounding of sums."""
-DIGITS_OF_A_DOUBLE = 15
-"""Decimals of so many digits stay different when they become doubles."""
 MOST_DIGITS = 60
 
 
@@ -137,71 +138,31 @@ def _sources(block: AggregateBlock) -> dict[str, str]:
 
 
 def _box(synopsis: Synopsis, block: AggregateBlock) -> Box:
-    box: Box = ()
-    for condition in block.predicates:
-        box = narrowed(box, _range(synopsis, condition, _sources(block)))
-    return box
-
-
-def _range(synopsis: Synopsis, condition: Expression, sources: dict[str, str]) -> Condition:
-    """One condition as a range of coordinates. A number that is widened to be compared keeps its order."""
-    if isinstance(condition, Call):
-        condition = replace(condition, arguments=tuple(map(_unwidened, condition.arguments)))
-    match condition:
-        case Call(function="isnull", arguments=(Column() as column,)):
-            return Condition(_place(synopsis, column, sources), MISSING, MISSING)
-        case Call(function="isnotnull", arguments=(Column() as column,)):
-            return Condition(_place(synopsis, column, sources), LOWEST, math.inf)
-        case Call(function=function, arguments=(Column() as column, Literal() as literal)) if function in _MIRRORED:
-            return _compared(synopsis, _place(synopsis, column, sources), function, literal)
-        case Call(function=function, arguments=(Literal() as literal, Column() as column)) if function in _MIRRORED:
-            return _compared(synopsis, _place(synopsis, column, sources), _MIRRORED[function], literal)
-        case Call(function="in", arguments=(Column() as column, Literal() as literal)):
-            return _compared(synopsis, _place(synopsis, column, sources), "=", literal)
-    raise Unsupported("it answers conditions of the form column <op> constant, joined by AND")
+    """The box of coordinates in which all conditions hold."""
+    schema, sources = synopsis.schema, _sources(block)
+    used = sorted({name for each in block.predicates for name in columns_of(each)})
+    places = {name: schema.place(sources[name]) for name in used}
+    domains = {name: schema.domains[place].ordered for name, place in places.items()}
+    space = {name: domain.everything for name, domain in domains.items()}
+    regions = Regions(RowSpace(TableSchema(synopsis.name, ()), domains, space, None), {name: name for name in used})
+    try:
+        region = reduce(intersection, map(regions.true, block.predicates), EVERYWHERE)
+    except Unsupported as trouble:
+        raise Unsupported(ONE_RANGE) from trouble
+    if not region:
+        return (Condition(0, *NOWHERE),)
+    if len(region) > 1 or region[0].planes:
+        raise Unsupported(ONE_RANGE)
+    sides = region[0].sides.items()
+    return tuple(Condition(places[name], *schema.domains[places[name]].range_of(side)) for name, side in sides)
 
 
 def _unwidened(expression: Expression) -> Expression:
     """The column below casts that keep all its values; any other expression as it is."""
     inner = expression
-    while isinstance(inner, Cast) and _widens(inner):
+    while isinstance(inner, Cast) and keeps_values(inner):
         inner = inner.operand
     return inner if isinstance(inner, Column) else expression
-
-
-def _widens(cast: Cast) -> bool:
-    """Whether a cast keeps every value, and so the order and the sum of all."""
-    source, target = cast.operand.type, cast.type
-    if source == target:
-        return True
-    if source in types.INTEGERS:
-        if target in types.INTEGERS:
-            return types.INTEGERS.index(source) <= types.INTEGERS.index(target)
-        return target == types.DOUBLE or (isinstance(target, types.Decimal) and 10**target.whole_digits >= LIMITS[source])
-    if isinstance(source, types.Decimal):
-        if isinstance(target, types.Decimal):
-            return target.scale >= source.scale and target.whole_digits >= source.whole_digits
-        return target == types.DOUBLE and source.precision <= DIGITS_OF_A_DOUBLE
-    return source == types.FLOAT and target == types.DOUBLE
-
-
-def _place(synopsis: Synopsis, column: Column, sources: dict[str, str]) -> int:
-    return synopsis.schema.place(sources[column.name])
-
-
-def _compared(synopsis: Synopsis, place: int, function: str, literal: Literal) -> Condition:
-    domain = synopsis.schema.domains[place]
-    value = literal.value
-    if value is None:
-        return Condition(place, math.inf, -math.inf)
-    if literal.type == types.FLOAT:
-        value = float(np.float32(value))
-    match function:
-        case "=":
-            return Condition(place, *domain.between(value, value))
-        case "<" | "<=":
-            return Condition(place, *domain.between(None, value, below=function == "<"))
-    return Condition(place, *domain.between(value, None, above=function == ">"))
 
 
 def _columns(synopsis: Synopsis, block: AggregateBlock, box: Box, confidence: float) -> tuple[dict[str, _Values], Presence]:
@@ -211,48 +172,49 @@ def _columns(synopsis: Synopsis, block: AggregateBlock, box: Box, confidence: fl
     for key in block.keys:
         if not isinstance(key.expression, Column):
             raise Unsupported("it groups by a column, not by an expression")
-        places.append(_place(synopsis, key.expression, sources))
+        places.append(synopsis.schema.place(sources[key.expression.name]))
     groups = synopsis.groups(places, box)
     columns: dict[str, _Values] = {key.name: [each[at] for each in groups.keys] for at, key in enumerate(block.keys)}
     for output in block.aggregates:
-        name = _aggregate(synopsis, output.expression, sources)
-        estimates = [synopsis.estimate(name, each, confidence) for each in groups.boxes]
-        columns[output.name] = _Estimates(
-            estimates, output.expression.type, _quotients(synopsis, name, output.expression.type, groups.boxes, estimates)
-        )
+        name, measure = _aggregate(synopsis, output.expression, sources)
+        estimates = [synopsis.estimate(name, each, confidence, measure) for each in groups.boxes]
+        type_ = output.expression.type
+        quotients = _quotients(synopsis, measure, type_, groups.boxes, estimates) if name == "avg" else {}
+        columns[output.name] = _Estimates(estimates, type_, quotients)
     return columns, groups.presence
 
 
 def _quotients(
-    synopsis: Synopsis, name: str, type_: DataType, boxes: Sequence[Box], found: Sequence[Estimate]
+    synopsis: Synopsis, measure: int, type_: DataType, boxes: Sequence[Box], found: Sequence[Estimate]
 ) -> dict[int, Number]:
     """Exact averages that are decimals, rounded as Spark rounds them: a double cannot tell what lies half way."""
-    if name != "avg" or not isinstance(type_, types.Decimal):
+    if not isinstance(type_, types.Decimal):
         return {}
-    quotients = {}
+    quotients, kept = {}, synopsis.schema.measures[measure].unit
     unit = Number(1).scaleb(-type_.scale)
     for place, (box, average) in enumerate(zip(boxes, found, strict=True)):
-        total, count = (synopsis.estimate(each, box) for each in ("sum", "count"))
+        total, count = (synopsis.estimate(each, box, measure=measure) for each in ("sum", "count"))
         if average.exact and total.exact and count.exact and count.value:
-            units = Number(round(total.value * synopsis.schema.unit))
+            units = Number(round(total.value * kept))
             with localcontext(prec=MOST_DIGITS):
-                quotient = units / Number(round(synopsis.schema.unit)) / Number(round(count.value))
+                quotient = units / Number(round(kept)) / Number(round(count.value))
                 quotients[place] = quotient.quantize(unit, ROUND_HALF_UP)
     return quotients
 
 
-def _aggregate(synopsis: Synopsis, call: Expression, sources: dict[str, str]) -> str:
-    """The synopsis's name for an aggregate of the measure."""
+def _aggregate(synopsis: Synopsis, call: Expression, sources: dict[str, str]) -> tuple[str, int]:
+    """The synopsis's name for an aggregate, and of which measure it is."""
     if not isinstance(call, AggregateCall) or call.distinct or call.where is not None:
         raise Unsupported("it knows neither DISTINCT nor FILTER in aggregates")
     if call.function == "count" and not call.arguments:
-        return "rows"
+        return "rows", 0
     argument = _unwidened(call.arguments[0]) if len(call.arguments) == 1 else None
-    if not isinstance(argument, Column) or sources[argument.name].lower() != synopsis.schema.measure.lower():
-        if call.function == "count" and isinstance(argument, Literal) and argument.value is not None:
-            return "rows"
-        raise Unsupported(f"it aggregates {synopsis.schema.measure!r} only")
-    return canonical(call.function)
+    if call.function == "count" and isinstance(argument, Literal) and argument.value is not None:
+        return "rows", 0
+    measured = synopsis.schema.measured
+    if not isinstance(argument, Column) or sources[argument.name].lower() not in map(str.lower, measured):
+        raise Unsupported(f"it aggregates {' and '.join(map(repr, measured))} only")
+    return canonical(call.function), synopsis.schema.measure(sources[argument.name])
 
 
 def _output(expression: Expression, columns: dict[str, _Values]) -> _Values:
@@ -283,16 +245,11 @@ def _cells(values: _Values, bound: str) -> list[Any]:
 
 def _cast(value: float, type_: DataType, bound: str) -> Any:
     """A number in Spark's type; low bounds are rounded down and high ones up."""
-    if not math.isfinite(value):
-        return None
     if type_ in types.FRACTIONS:
-        return value
-    scale = type_.scale if isinstance(type_, types.Decimal) else 0
-    scaled = value * 10.0**scale
-    near = round(scaled)
-    if bound != "value" and abs(near - scaled) > ROUNDING * max(1.0, abs(scaled)):
-        near = math.floor(scaled) if "low" in bound else math.ceil(scaled)
-    return Number(near).scaleb(-scale) if isinstance(type_, types.Decimal) else near
+        return value if math.isfinite(value) else None
+    scaled = value * 10.0 ** (type_.scale if isinstance(type_, types.Decimal) else 0)
+    is_near = math.isfinite(value) and abs(round(scaled) - scaled) <= ROUNDING * max(1.0, abs(scaled))
+    return typed(value, type_, NEAREST if bound == "value" or is_near else DOWN if "low" in bound else UP)
 
 
 def _ordered(tables: dict[str, pa.Table], order: Sort, outputs: tuple[Output, ...]) -> dict[str, pa.Table]:

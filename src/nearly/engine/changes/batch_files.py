@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from nearly.engine.changes.given_rows import arrow_schema
@@ -17,13 +20,18 @@ from nearly.engine.storage.batches import Batch, LayoutChange
 from nearly.engine.storage.blocks import make_blocks, target_for
 from nearly.engine.storage.durable import writing_in
 from nearly.engine.storage.footers import Footer, read_footer
+from nearly.engine.storage.hive_partitions import directory_of
 from nearly.engine.storage.layouts import Layout, Table
+from nearly.engine.storage.listing import FoundFile
 from nearly.engine.storage.manifest import FileEntry, manifest_of
-from nearly.engine.storage.registration import schema_difference
+from nearly.engine.storage.registration import ReadFiles, schema_difference
 from nearly.engine.storage.versions import now
-from nearly.errors import EngineError, Unsupported
+from nearly.errors import EngineError
+from nearly.plan.schema import SchemaColumn
 
 CAME, WENT = "came.parquet", "went.parquet"
+GONE, SOURCE = "gone", "source"
+"""How the names of vectors begin: of rows deleted here, and of those that a source with versions holds as deleted."""
 VECTOR_ROWS = 65_536
 """Positions in a row group of a vector: a query over few files reads few of them."""
 
@@ -52,8 +60,8 @@ def write_batch(engine: Engine, table: Table, change: Change) -> tuple[Batch, Pa
     directory = engine.catalog.directory(table.name) / f"changes-{uuid.uuid4().hex[:12]}"
     with writing_in(directory):
         directory.mkdir(parents=True)
-        came = None if change.came is None or not change.came.num_rows else _came(engine, table, change.came, directory)
-        went = None if change.went is None or not change.went.num_rows else _written(change.went, directory / WENT)
+        came = None if change.came is None or not change.came.num_rows else _came(engine, table, change, directory)
+        went = None if change.went is None or not change.went.num_rows else written(change.went, directory / WENT)
     layouts = [_base_change(table, came, change.places, directory)]
     if came is None and not change.is_empty:  # rows that came lie in the base layout alone, so that the others are behind
         layouts += [_other_change(engine, table, layout, change, directory) for layout in table.layouts[1:]]
@@ -61,22 +69,22 @@ def write_batch(engine: Engine, table: Table, change: Change) -> tuple[Batch, Pa
         version=table.version + 1,
         time=now(),
         operation=change.operation,
-        came=0 if came is None else came.rows,
+        came=0 if change.came is None else change.came.num_rows,
         gone=0 if change.places is None else len(change.places),
         updated=change.updated,
         layouts=tuple(layouts),
-        went=None if went is None else _entry(went),
+        went=None if went is None else entry_of_file(went),
         stream=change.stream,
     )
     return batch, directory
 
 
-def _base_change(table: Table, came: Footer | None, places: Positions | None, directory: Path) -> LayoutChange:
+def _base_change(table: Table, came: ReadFiles | None, places: Positions | None, directory: Path) -> LayoutChange:
     base = LayoutChange(table.base.name)
     if came is not None:
         groups = came.row_groups
-        blocks = make_blocks(groups, target_for(max(table.rows, came.rows), table.base.manifest.bytes))
-        base = replace(base, files=(_entry(came),), blocks=blocks)
+        target = target_for(max(table.rows, sum(each.rows for each in groups)), table.base.manifest.bytes)
+        base = replace(base, files=tuple(map(entry_of_file, came.footers)), blocks=make_blocks(groups, target))
     return base if places is None or not len(places) else with_vector(base, table.base, places, directory)
 
 
@@ -94,39 +102,68 @@ def _other_change(engine: Engine, table: Table, layout: Layout, change: Change, 
 
 
 def with_vector(
-    change: LayoutChange, layout: Layout, places: Positions, directory: Path, destination: Path | None = None
+    change: LayoutChange,
+    layout: Layout,
+    places: Positions,
+    directory: Path,
+    destination: Path | None = None,
+    stem: str = GONE,
 ) -> LayoutChange:
     """The change with a vector of rows that went, written in a directory that may be moved to its destination later."""
-    path = directory / f"gone_{layout.name}.parquet"
+    path = directory / f"{stem}_{layout.name}.parquet"
     with writing_in(directory):
         pq.write_table(places.table, path, row_group_size=VECTOR_ROWS, compression="zstd")
         _flush(path)
-    entry = _entry(read_footer(str(path)))
+    entry = entry_of_file(read_footer(str(path)))
     if destination is not None:
         entry = replace(entry, path=str(destination / path.name))
     return replace(change, vector=entry, gone=places.by_block(layout))
 
 
-def _came(engine: Engine, table: Table, rows: pa.Table, directory: Path) -> Footer:
-    if any(block.partition for block in table.base.blocks[:1]):
-        raise Unsupported(
-            f"table {table.name!r} is files in partition directories; add a file there and call refresh, or register a copy to "
-            f"insert into"
-        )
-    footer = _written(rows, directory / CAME, target_for(max(table.rows, rows.num_rows), table.base.manifest.bytes).rows)
-    if difference := schema_difference(table.columns, footer.columns):
-        raise EngineError(f"the rows for table {table.name!r} were written with another schema: {difference}")
-    engine.native.reader.refuse_other_types(table, footer.path)
-    return footer
+def _came(engine: Engine, table: Table, change: Change, directory: Path) -> ReadFiles:
+    """Rows that came, written below a directory; in directories of their own where the table has its files so."""
+    rows = change.came if change.came is not None else nothing(table)
+    partitions = tuple(table.column(name) for name in table.base.partitioned_by)
+    stored = [column for column in table.columns if column not in partitions]
+    group = target_for(max(table.rows, rows.num_rows), table.base.manifest.bytes).rows
+    found, footers = [], []
+    parts = [rows.slice(0, change.updated), rows.slice(change.updated)] if partitions else [rows]
+    for number, part in enumerate(parts):  # those that follow the changes tell updated rows by their place
+        for values, inside in _by_partition(part, partitions):
+            parent = directory.joinpath(*(directory_of(column, values[column.name]) for column in partitions))
+            parent.mkdir(parents=True, exist_ok=True)
+            path = parent / (f"{Path(CAME).stem}-{number}.parquet" if partitions else CAME)
+            footers.append(written(inside.select([column.name for column in stored]), path, group))
+            found.append(FoundFile(str(path), str(directory)))
+    for footer in footers:
+        if difference := schema_difference(stored, footer.columns):
+            raise EngineError(f"the rows for table {table.name!r} were written with another schema: {difference}")
+        engine.native.reader.refuse_other_types(table, footer.path)
+    return ReadFiles(tuple(found), tuple(footers), partitions)
 
 
-def _written(rows: pa.Table, path: Path, row_group: int = 131_072) -> Footer:
+def _by_partition(rows: pa.Table, partitions: Sequence[SchemaColumn]) -> Iterator[tuple[dict[str, Any], pa.Table]]:
+    """Rows by their values of partition columns, in the order of their first."""
+    if not partitions:
+        yield {}, rows
+        return
+    names = [column.name for column in partitions]
+    for values in rows.select(names).group_by(names, use_threads=False).aggregate([]).to_pylist():
+        same = pa.array([True] * rows.num_rows)
+        for name, value in values.items():
+            column = rows[name]
+            mine = pc.is_null(column) if value is None else pc.fill_null(pc.equal(column, pa.scalar(value, column.type)), False)
+            same = pc.and_(same, mine)
+        yield values, rows.filter(same)
+
+
+def written(rows: pa.Table, path: Path, row_group: int = 131_072) -> Footer:
     pq.write_table(rows, path, row_group_size=row_group, compression="snappy", store_decimal_as_integer=True)
     _flush(path)
     return read_footer(str(path))
 
 
-def _entry(footer: Footer) -> FileEntry:
+def entry_of_file(footer: Footer) -> FileEntry:
     return manifest_of([footer], contents=True).files[0]
 
 

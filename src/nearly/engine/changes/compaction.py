@@ -12,11 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nearly.engine.changes.batch_files import CAME, with_vector
+from nearly.engine.changes.batch_files import CAME, GONE, SOURCE, with_vector
 from nearly.engine.changes.given_rows import arrow_schema
 from nearly.engine.changes.positions import Positions
 from nearly.engine.engine import Engine
@@ -73,10 +72,12 @@ def _same_version(known: Table, present: Table | None, fresh: Table) -> Table:
 
 
 def _late(engine: Engine, table: Table) -> list[str]:
-    """The files that came by changes."""
+    """The files that came by changes and can be put together: not those in directories that tell values of columns."""
+    if table.base.partitioned_by:
+        return []
     own = engine.catalog.directory(table.name)
     stem = Path(CAME).stem
-    return [path for path in table.base.manifest.paths if Path(path).parent.parent == own and Path(path).name.startswith(stem)]
+    return [path for path in table.base.manifest.paths if Path(path).is_relative_to(own) and Path(path).name.startswith(stem)]
 
 
 def _rewritten(engine: Engine, table: Table, temporary: Path, progress: Progress | None) -> tuple[Staged, Layout]:
@@ -86,7 +87,7 @@ def _rewritten(engine: Engine, table: Table, temporary: Path, progress: Progress
     query = str(engine.native.reader.whole(table, table.base, table.column_names).sql(dialect="duckdb"))
     if order := _order(table):
         query = f"SELECT * FROM ({query}) ORDER BY {order}"
-    _write(engine, table, query, source / "part", progress)
+    write_files(engine, table, query, source / "part", progress)
     staged = stage(source, destination, Arrangement(BASE))
     return staged, staged.layout
 
@@ -101,15 +102,17 @@ def _folded(engine: Engine, table: Table, temporary: Path, progress: Progress | 
     gone = gone_rows(base, paths) if base.vectors and paths else None
     reader = engine.native.reader
     query = reader.query(table, base, table.column_names, paths or own[:1], gone=gone).sql(dialect="duckdb")
-    _write(engine, table, str(query) if paths else f"{query} LIMIT 0", source / Path(CAME).stem, progress)
+    write_files(engine, table, str(query) if paths else f"{query} LIMIT 0", source / Path(CAME).stem, progress)
     came = stage(source, destination, Arrangement(BASE))
     plain = _without_changes(base, late)
-    places = _places(engine, base, own)
-    filled = came.layout.rows > 0
+    filled = came.layout.rows > 0 or not own
     change = LayoutChange(base.name, came.layout.manifest.files if filled else (), came.layout.blocks if filled else ())
-    if len(places):
-        change = with_vector(change, plain, places, source, destination)
-    return came, changed(plain, change)
+    whole = changed(plain, change)
+    for stem in (GONE, SOURCE):
+        places = _places(base, own, stem)
+        if len(places):
+            whole = changed(whole, with_vector(LayoutChange(base.name), whole, places, source, destination, stem))
+    return came, whole
 
 
 def _without_changes(base: Layout, late: set[str]) -> Layout:
@@ -124,18 +127,10 @@ def _whole(block: Block) -> Block:
     return replace(block, rows=block.rows + block.gone, gone=0)
 
 
-def _places(engine: Engine, base: Layout, own: Sequence[str]) -> Positions:
+def _places(base: Layout, own: Sequence[str], stem: str) -> Positions:
     """The deleted rows of the user's files, by their numbers among these."""
-    if not base.vectors:
-        return Positions(np.empty(0, np.int32), np.empty(0, np.int64))
-    numbers = {base.manifest.paths.index(path): place for place, path in enumerate(own)}
-    vectors = [pq.read_table(vector.path, partitioning=None) for vector in base.vectors]
-    files = np.concatenate([vector["file"].to_numpy() for vector in vectors])
-    rows = np.concatenate([vector["row"].to_numpy() for vector in vectors])
-    known = np.isin(files, list(numbers))
-    places = np.array([numbers[file] for file in files[known].tolist()], np.int32)
-    order = np.lexsort((rows[known], places))
-    return Positions(places[order], rows[known][order])
+    vectors = [vector for vector in base.vectors if Path(vector.path).name.startswith(stem)]
+    return Positions.at(Positions.stored(vectors).by_path(base.manifest.paths), own)
 
 
 def _order(table: Table) -> str:
@@ -145,12 +140,13 @@ def _order(table: Table) -> str:
     return ", ".join(native_name(name) for name in names)
 
 
-def _write(engine: Engine, table: Table, query: str, stem: Path, progress: Progress | None) -> None:
+def write_files(engine: Engine, table: Table, query: str, stem: Path, progress: Progress | None) -> None:
+    """Write the rows of a query into files of a new directory, whose names begin alike."""
     with writing_in(stem.parent):
         stem.parent.mkdir()
         writer = _FileWriter(stem, table)
         try:
-            for batch in _batches(engine, query):
+            for batch in batches_of(engine, query):
                 writer.write(batch)
                 if progress is not None:
                     progress(min(0.95, writer.rows / max(1, table.rows)))
@@ -158,7 +154,8 @@ def _write(engine: Engine, table: Table, query: str, stem: Path, progress: Progr
             writer.close()
 
 
-def _batches(engine: Engine, query: str) -> Iterator[pa.RecordBatch]:
+def batches_of(engine: Engine, query: str) -> Iterator[pa.RecordBatch]:
+    """The rows of a query of the driver's engine, some at a time."""
     local = engine.native.local
     local.configure(engine.native.settings)
     try:

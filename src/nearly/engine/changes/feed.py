@@ -7,6 +7,7 @@ and what changed from v0 to v2 is what changed from v0 to v1 and then to v2.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 
 import duckdb
 import pyarrow as pa
@@ -16,9 +17,11 @@ from nearly.engine.changes.given_rows import arrow_schema
 from nearly.engine.engine import Engine
 from nearly.engine.native.failures import final
 from nearly.engine.storage.batches import Batch
+from nearly.engine.storage.blocks import PartitionValue
 from nearly.engine.storage.layouts import Table
 from nearly.errors import SchemaError
 from nearly.plan.quoting import native_name
+from nearly.plan.types import to_arrow
 
 INSERT, DELETE, BEFORE, AFTER = "insert", "delete", "update_preimage", "update_postimage"
 KIND, VERSION, TIME = "_change_type", "_commit_version", "_commit_timestamp"
@@ -61,14 +64,20 @@ def _of_batch(table: Table, batch: Batch) -> list[pa.Table]:
         found += [_told(table, went.slice(0, batch.updated), BEFORE, batch.version, batch.time)]
         found += [_told(table, went.slice(batch.updated), DELETE, batch.version, batch.time)]
     if batch.base.files:
-        came = pa.concat_tables(_read(table, file.path) for file in batch.base.files)
+        told = {part.path: block.partition for block in batch.base.blocks for part in block.parts}
+        came = pa.concat_tables(_read(table, file.path, told.get(file.path, ())) for file in batch.base.files)
         found += [_told(table, came.slice(0, batch.updated), AFTER, batch.version, batch.time)]
         found += [_told(table, came.slice(batch.updated), INSERT, batch.version, batch.time)]
     return found
 
 
-def _read(table: Table, path: str) -> pa.Table:
-    return pq.read_table(path, partitioning=None).select(list(table.column_names))
+def _read(table: Table, path: str, told: Sequence[PartitionValue]) -> pa.Table:
+    """The rows of a file, with the values that its directory tells."""
+    rows = pq.read_table(path, partitioning=None)
+    for each in told:
+        rows = rows.append_column(each.column, pa.array([each.value] * rows.num_rows, to_arrow(table.column(each.column).type)))
+    schema = arrow_schema(table.columns)
+    return rows.select(schema.names).cast(schema)
 
 
 def _difference(engine: Engine, before: Table, now: Table, time: dt.datetime) -> list[pa.Table]:

@@ -5,12 +5,13 @@ The driver's engine looks for them, over the files of one layout. Law: a row giv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from nearly.engine.engine import Engine
@@ -18,6 +19,7 @@ from nearly.engine.native.failures import final
 from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.storage.batches import Gone
 from nearly.engine.storage.layouts import Layout, Table
+from nearly.engine.storage.manifest import FileEntry
 from nearly.errors import Unsupported
 from nearly.plan import types
 from nearly.plan.quoting import native_name
@@ -40,6 +42,31 @@ class Positions:
         rows = found[ROW].to_numpy().astype(np.int64)
         order = np.lexsort((rows, files))
         return cls(files[order], rows[order])
+
+    @classmethod
+    def at(cls, rows: Mapping[str, NDArray[np.int64]], paths: Sequence[str]) -> Positions:
+        """Rows of files, given by path, as positions in a manifest of these paths."""
+        named = [(number, rows[path]) for number, path in enumerate(paths) if path in rows]
+        files = [np.full(len(found), number, np.int32) for number, found in named]
+        return cls(
+            np.concatenate([np.empty(0, np.int32), *files]),
+            np.concatenate([np.empty(0, np.int64), *(np.sort(r) for _, r in named)]),
+        )
+
+    @classmethod
+    def stored(cls, vectors: Sequence[FileEntry]) -> Positions:
+        """What deletion vectors hold."""
+        found = [pq.read_table(vector.path, partitioning=None) for vector in vectors]
+        files = np.concatenate([np.empty(0, np.int32), *(each["file"].to_numpy() for each in found)])
+        rows = np.concatenate([np.empty(0, np.int64), *(each["row"].to_numpy() for each in found)])
+        order = np.lexsort((rows, files))
+        return cls(files[order].astype(np.int32), rows[order].astype(np.int64))
+
+    def by_path(self, paths: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+        """The rows of each file, of those that have some; the paths are the manifest's."""
+        numbers, starts = np.unique(self.files, return_index=True)
+        parts = np.split(self.rows, starts[1:])
+        return {paths[number]: rows for number, rows in zip(numbers.tolist(), parts, strict=True)} if len(self) else {}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -73,9 +100,8 @@ def placed(table: Table) -> Table:
 
 def by_key(engine: Engine, table: Table, layout: Layout, keys: pa.Table) -> pa.Table:
     """The rows of a layout that have one of the keys given, with their positions."""
-    return _run(
-        engine, f"SELECT s.* FROM ({_rows(engine, table, layout)}) AS s SEMI JOIN {GIVEN} AS g ON {_same(keys.column_names)}", keys
-    )
+    rows, same = _rows(engine, table, layout), _same(keys.column_names)
+    return run_here(engine, f"SELECT s.* FROM ({rows}) AS s SEMI JOIN {GIVEN} AS g ON {same}", {GIVEN: keys})
 
 
 def by_content(engine: Engine, table: Table, layout: Layout, rows: pa.Table) -> pa.Table:
@@ -87,13 +113,13 @@ def by_content(engine: Engine, table: Table, layout: Layout, rows: pa.Table) -> 
     mine = counted.format(by=columns, order=f" ORDER BY {FILE}, {ROW}", number=_NUMBER, rows=f"({stored})")
     theirs = counted.format(by=columns, order="", number=_NUMBER, rows=GIVEN)
     same = f"{_same(names)} AND s.{_NUMBER} = g.{_NUMBER}"
-    return _run(engine, f"SELECT s.* EXCLUDE ({_NUMBER}) FROM ({mine}) AS s SEMI JOIN ({theirs}) AS g ON {same}", rows)
+    return run_here(engine, f"SELECT s.* EXCLUDE ({_NUMBER}) FROM ({mine}) AS s SEMI JOIN ({theirs}) AS g ON {same}", {GIVEN: rows})
 
 
 def duplicates(engine: Engine, keys: pa.Table) -> pa.Table:
     """Keys that are given more than once."""
     columns = ", ".join(native_name(name) for name in keys.column_names)
-    return _run(engine, f"SELECT {columns} FROM {GIVEN} GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1", keys)
+    return run_here(engine, f"SELECT {columns} FROM {GIVEN} GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1", {GIVEN: keys})
 
 
 def absent(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
@@ -101,7 +127,7 @@ def absent(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
     names = keys.column_names
     columns = ", ".join(native_name(name) for name in names)
     sql = f"SELECT {columns} FROM {GIVEN} AS g ANTI JOIN found AS s ON {_same(names)} ORDER BY ALL LIMIT 1"
-    return _run(engine, sql, keys, found.select(names))
+    return run_here(engine, sql, {GIVEN: keys, "found": found.select(names)})
 
 
 def pairs(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
@@ -112,7 +138,7 @@ def pairs(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
     names = keys.column_names
     numbered = [each.append_column(_NUMBER, pa.array(np.arange(each.num_rows), pa.int64())) for each in (keys, found)]
     sql = f"SELECT g.{_NUMBER} AS new, s.{_NUMBER} AS old FROM {GIVEN} AS g LEFT JOIN found AS s ON {_same(names)}"
-    return _run(engine, sql, *numbered)
+    return run_here(engine, sql, dict(zip((GIVEN, "found"), numbered, strict=True)))
 
 
 def _rows(engine: Engine, table: Table, layout: Layout) -> str:
@@ -125,11 +151,11 @@ def _same(names: Sequence[str]) -> str:
     return " AND ".join(f"s.{column} IS NOT DISTINCT FROM g.{column}" for column in columns)
 
 
-def _run(engine: Engine, sql: str, given: pa.Table, found: pa.Table | None = None) -> pa.Table:
+def run_here(engine: Engine, sql: str, inputs: Mapping[str, pa.Table]) -> pa.Table:
+    """Run SQL in the driver's engine, over files and the tables given."""
     local = engine.native.local
     local.configure(engine.native.settings)
-    inputs = {GIVEN: given} if found is None else {GIVEN: given, "found": found}
     try:
-        return local.run(sql, (), inputs)
+        return local.run(sql, (), dict(inputs))
     except duckdb.Error as trouble:
         raise final(trouble) from trouble

@@ -12,7 +12,7 @@ import sqlglot
 from sqlglot import exp
 
 from nearly.engine.storage.layouts import Layout, Table
-from nearly.errors import Unsupported
+from nearly.errors import EngineError, Unsupported
 from nearly.plan.dialects import native
 from nearly.plan.quoting import native_text
 from nearly.plan.types import DATE, TIMESTAMP, DataType, is_simple
@@ -89,12 +89,11 @@ class NativeReader:
 
     def _hive(self, table: Table, layout: Layout) -> dict[str, DataType]:
         """The table's partition columns, when the layout keeps them in directories."""
-        names = {value.column for block in layout.blocks[:1] for value in block.partition}
-        return {column.name: column.type for column in table.columns if column.name in names}
+        return {column.name: column.type for column in table.columns if column.name in layout.partitioned_by}
 
     def refuse_other_types(self, table: Table, path: str) -> None:
         """All files of a layout are read as its first: one whose columns DuckDB reads with other types cannot join them."""
-        found = self._described(path, {})
+        found = self._described(path, self._hive(table, table.base))
         for name, kind in self._types(table, table.base).items():
             if found.get(name) != kind:
                 raise Unsupported(
@@ -107,7 +106,10 @@ class NativeReader:
         return self._described(layout.manifest.paths[0], self._hive(table, layout))
 
     def _described(self, path: str, hive: dict[str, DataType]) -> dict[str, str]:
-        known = (path, Path(path).stat().st_mtime_ns)
+        try:
+            known = (path, Path(path).stat().st_mtime_ns)
+        except OSError as error:
+            raise EngineError(f"{path} has vanished since the table was registered") from error
         if known not in self._found:
             query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=read_parquet([path], hive))).sql(dialect="duckdb")
             with self._lock:

@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.spark.cluster import GetSpark
 from nearly.engine.storage.layouts import Layout, Table
-from nearly.engine.storage.listing import find_files
 from nearly.errors import EngineError
 from nearly.plan.quoting import spark_name
 
 _PATH = "nearly_path"
+_ADDRESS = f"regexp_replace(_metadata.file_path, '^file:/+', '/') AS {_PATH}"
 
 
 class SparkReader:
@@ -50,6 +50,8 @@ def read_table(spark: SparkSession, table: Table, paths: Iterable[str] | None = 
     names = [spark_name(column.name) for column in table.columns]
     stored = [column for column in table.columns if column.name not in (FILE, ROW)]
     schema = ", ".join(f"{spark_name(column.name)} {column.type}" for column in stored)
+    if table.origin.is_lake and table.base.partitioned_by:
+        return _with_told(spark, table, wanted).select(*names)
     frames = []
     for root, files in _by_root(table, wanted).items():
         rows = _read_below(spark, root, files, schema)
@@ -61,14 +63,10 @@ def read_table(spark: SparkSession, table: Table, paths: Iterable[str] | None = 
 
 def _placed(spark: SparkSession, rows: DataFrame, layout: Layout, names: Sequence[str]) -> DataFrame:
     """The rows that were not deleted, with their places: Spark tells of each its file and its number there."""
-    spelled = {unquote(path): path for path in (re.sub("^file:/+", "/", address) for address in rows.inputFiles())}
-    numbers = {path: number for number, path in enumerate(layout.manifest.paths)}
-    places = [(numbers[path], spelled[path]) for path in spelled if path in numbers]
-    if len(places) != len(spelled):
-        raise EngineError(f"Spark reads other files than those of the table: {sorted(spelled.keys() - numbers.keys())[:1]}")
+    spelled = _spelled(rows, layout)
+    places = [(number, spelled[path]) for number, path in enumerate(layout.manifest.paths) if path in spelled]
     files = spark.createDataFrame(places, f"{FILE} int, {_PATH} string")
-    path = f"regexp_replace(_metadata.file_path, '^file:/+', '/') AS {_PATH}"
-    placed = rows.selectExpr(*names, path, f"_metadata.row_index AS {ROW}").join(files.hint("broadcast"), _PATH)
+    placed = rows.selectExpr(*names, _ADDRESS, f"_metadata.row_index AS {ROW}").join(files.hint("broadcast"), _PATH)
     if not layout.vectors:
         return placed
     vectors = spark.read.schema("file int, row bigint").parquet(*(spark_path(vector.path) for vector in layout.vectors))
@@ -76,14 +74,32 @@ def _placed(spark: SparkSession, rows: DataFrame, layout: Layout, names: Sequenc
     return placed.join(gone.hint("broadcast"), [FILE, ROW], "left_anti")
 
 
+def _with_told(spark: SparkSession, table: Table, wanted: Sequence[str]) -> DataFrame:
+    """The rows of files whose log tells values of columns: Spark would read other ones from escaped names of directories."""
+    base, told = table.base, {part.path: block.partition for block in table.base.blocks for part in block.parts}
+    stored = [column for column in table.columns if column.name not in (*base.partitioned_by, FILE, ROW)]
+    partitions = [table.column(name) for name in base.partitioned_by]
+    schema, other = (", ".join(f"{spark_name(c.name)} {c.type}" for c in each) for each in (stored, partitions))
+    rows = _read_below(spark, "", wanted, schema)
+    spelled = _spelled(rows, base)
+    values = [(spelled[path], *(value.value for value in told[path])) for path in spelled if path in told]
+    placed = _placed(spark, rows, base, [spark_name(column.name) for column in stored])
+    return placed.join(spark.createDataFrame(values, f"{_PATH} string, {other}").hint("broadcast"), _PATH)
+
+
+def _spelled(rows: DataFrame, layout: Layout) -> dict[str, str]:
+    """The files that Spark reads, with the addresses by which it names them."""
+    spelled = {unquote(path): path for path in (re.sub("^file:/+", "/", address) for address in rows.inputFiles())}
+    if other := sorted(spelled.keys() - set(layout.manifest.paths)):
+        raise EngineError(f"Spark reads other files than those of the table: {other[:1]}")
+    return spelled
+
+
 def _by_root(table: Table, wanted: Sequence[str]) -> dict[str, list[str]]:
     """The files by the directory below which their paths tell values of partition columns; "" where paths tell nothing."""
-    if not any(block.partition for block in table.base.blocks[:1]):
-        return {"": list(wanted)}
-    chosen, found = set(wanted), dict[str, list[str]]()
-    for file in find_files(table.origin.locations):
-        if file.path in chosen:
-            found.setdefault(file.root if file.partition_directories else "", []).append(file.path)
+    depth, found = len(table.base.partitioned_by), dict[str, list[str]]()
+    for path in wanted:
+        found.setdefault(str(Path(path).parents[depth]) if depth else "", []).append(path)
     return found
 
 

@@ -36,7 +36,8 @@ class LayoutChange:
 class Batch:
     """One commit. Of the rows that came and of those that went, the first `updated` are what rows became and what they were.
 
-    `went` is a file of the deleted rows themselves, for those who follow the changes. A batch of a stream has its number there.
+    `went` is a file of the deleted rows themselves, for those who follow the changes. A batch of a stream has its number there, one
+    that was taken from a source with versions (`Origin`) the version it leads to.
     """
 
     version: int
@@ -48,6 +49,7 @@ class Batch:
     layouts: tuple[LayoutChange, ...]
     went: FileEntry | None = None
     stream: tuple[str, int] | None = None
+    source: str | None = None
 
     @property
     def inserted(self) -> int:
@@ -93,7 +95,10 @@ def _after(table: Table, batch: Batch) -> Table:
     columns = table.columns
     if batch.came:
         columns = tuple(replace(each, nullable=each.nullable or _has_nulls(batch.base.blocks, each.name)) for each in columns)
-    return replace(table, columns=columns, layouts=tuple(kept), behind=tuple(behind), content=content, version=batch.version)
+    origin = table.origin if batch.source is None else replace(table.origin, version=batch.source)
+    return replace(
+        table, columns=columns, layouts=tuple(kept), behind=tuple(behind), content=content, version=batch.version, origin=origin
+    )
 
 
 def changed(layout: Layout, change: LayoutChange) -> Layout:

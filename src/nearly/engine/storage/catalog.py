@@ -148,8 +148,10 @@ class Catalog:
         """Commit the table in place of any of its name."""
         return self.commit(table.name, lambda _: table)
 
-    def commit(self, name: str, change: Callable[[Table | None], Table], operation: str = "register") -> Table:
-        """Replace a table by what `change` makes of its present state, all at once."""
+    def commit(
+        self, name: str, change: Callable[[Table | None], Table], operation: str = "register", record: Batch | None = None
+    ) -> Table:
+        """Replace a table by what `change` makes of its present state, all at once; `record` tells which rows that changed."""
         check_name(name)
         directory = self.directory(name)
         with self.lock(), writing_in(directory):
@@ -157,9 +159,11 @@ class Catalog:
             present = None if before is None else before.table
             table = _numbered(change(present), present)
             directory.mkdir(parents=True, exist_ok=True)
-            epoch = begun(table, operation)
+            epoch = begun(table, operation, change=record)
             if before is not None and before.table.version == table.version:  # the same version in other files
-                epoch = replace(epoch, time=before.present.time, operation=before.present.operation)
+                known = before.present
+                told = known.change if known.table.version == table.version else None
+                epoch = replace(epoch, time=known.time, operation=known.operation, change=told)
             return self._versions.begin(directory, before, epoch).table
 
     @contextmanager
@@ -331,7 +335,8 @@ def _numbered(table: Table, present: Table | None) -> Table:
     """The table with its place in the order of versions; another layout of the same rows is no other version."""
     if present is None:
         return replace(table, version=1)
-    if table.columns == present.columns and table.base.manifest == present.base.manifest and not present.base.vectors:
+    same_files = table.base.manifest == present.base.manifest and not (table.base.vectors or present.base.vectors)
+    if table.columns == present.columns and same_files:
         table = replace(table, content=present.content)  # files that came one after the other, registered again together
     return replace(table, version=present.version + (table.content != present.content))
 

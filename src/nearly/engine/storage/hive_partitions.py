@@ -7,8 +7,10 @@ table.
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,10 +21,13 @@ from nearly.plan import types
 from nearly.plan.schema import SchemaColumn
 from nearly.plan.types import DataType
 
+_SPECIAL = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")
+_BYTES = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 NULL_NAME = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FRACTION = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+)")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TYPES = (*types.INTEGERS, types.DOUBLE, types.DATE, types.STRING, types.BOOLEAN, types.NULL)
 _UNCERTAIN = re.compile(
     r"\s*[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?|0[xX].*[pP].*)\s*"  # a double to Java
     r"|[0-9T][0-9-]*[ T]?[0-9]*:.*"  # a time or a timestamp in the session's zone
@@ -33,11 +38,11 @@ _UNCERTAIN = re.compile(
 
 def partition_names(files: Sequence[FoundFile]) -> tuple[str, ...]:
     """The partition columns, which must be the same for all files."""
-    names = _names(files[0])
+    names = directory_names(files[0])
     for file in files:
-        if _names(file) != names:
+        if directory_names(file) != names:
             raise SchemaError(
-                f"{files[0].path} has the partition columns {list(names)}, but {file.path} has {list(_names(file))}; "
+                f"{files[0].path} has the partition columns {list(names)}, but {file.path} has {list(directory_names(file))}; "
                 f"register them apart"
             )
     return names
@@ -46,6 +51,11 @@ def partition_names(files: Sequence[FoundFile]) -> tuple[str, ...]:
 def partition_columns(files: Sequence[FoundFile]) -> tuple[SchemaColumn, ...]:
     """The partition columns with the common type of their values."""
     names = partition_names(files)
+    for file in files:
+        if any(_BYTES.search(directory) for directory in file.partition_directories):
+            raise Unsupported(
+                f"the directory of {file.path} has letters escaped as bytes, each of which Spark takes for a letter; rename it"
+            )
     columns = []
     for position, name in enumerate(names):
         raws = {_raw(file.partition_directories[position]) for file in files}
@@ -66,7 +76,7 @@ def partition_statistics(values: Sequence[PartitionValue], row_group: RowGroup) 
     )
 
 
-def _names(file: FoundFile) -> tuple[str, ...]:
+def directory_names(file: FoundFile) -> tuple[str, ...]:
     return tuple(unquote(directory.split("=", 1)[0]) for directory in file.partition_directories)
 
 
@@ -120,4 +130,31 @@ def _cast(raw: str, kind: DataType) -> Any:
         return int(raw)
     if kind == types.DOUBLE:
         return float(raw)
+    if isinstance(kind, types.Decimal):
+        return Decimal(raw)
+    if kind == types.BOOLEAN:
+        return raw == "true"
     return dt.date.fromisoformat(raw) if kind == types.DATE else raw
+
+
+def directory_of(column: SchemaColumn, value: Any) -> str:
+    """The directory of files whose rows have this value; `_cast` of its unquoted text is the value again.
+
+    >>> directory_of(SchemaColumn("größe", types.STRING), "50 %")
+    'größe=50 %25'
+    """
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if text in ("", NULL_NAME) or (isinstance(value, float) and not math.isfinite(value)):
+        raise Unsupported(f"{value!r} in partition column {column.name!r} cannot be the name of a directory")
+    return f"{_escaped(column.name)}={NULL_NAME if value is None else _escaped(text)}"
+
+
+def _escaped(text: str) -> str:
+    """A name as Spark escapes it: only signs that mean something in paths."""
+    return re.sub(_SPECIAL, lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def refuse_partition_type(column: SchemaColumn) -> None:
+    """Types whose values both kernels read from the name of a directory in the same way."""
+    if column.type not in _TYPES and not isinstance(column.type, types.Decimal):
+        raise Unsupported(f"partition column {column.name!r} is {column.type}, which is not read from the names of directories")

@@ -20,21 +20,29 @@ AT = "@"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a table's rows came from: `parquet` files used in place, or a source that was copied.
+    """Where a table's rows came from: files used in place (`parquet`, `delta`, `iceberg`), or a source that was copied.
 
-    Copied are the kinds `dataframe`, `table`, `csv`, `json` and `remote`.
+    Copied are the kinds `dataframe`, `table`, `csv`, `json` and `remote`. A source with versions of its own has the one that the
+    table is at.
     """
 
     kind: str
     locations: tuple[str, ...] = ()
+    version: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.kind} {', '.join(self.locations)}".strip()
+        at = "" if self.version is None else f"version {self.version}"
+        return f"{self.kind} {', '.join(self.locations)} {at}".strip()
 
     @property
     def in_place(self) -> bool:
         """Whether the base layout is the user's own files."""
-        return self.kind == "parquet"
+        return self.kind == "parquet" or self.is_lake
+
+    @property
+    def is_lake(self) -> bool:
+        """Whether a log of its own says which files the source consists of."""
+        return self.kind in ("delta", "iceberg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,11 @@ class Layout:
     @property
     def rows(self) -> int:
         return self.manifest.rows - self.gone
+
+    @property
+    def partitioned_by(self) -> tuple[str, ...]:
+        """The columns whose values the directories of the files tell."""
+        return tuple(value.column for block in self.blocks[:1] for value in block.partition)
 
     @property
     def gone(self) -> int:
@@ -149,7 +162,7 @@ class Table:
 
     def new_files(self) -> tuple[str, ...]:
         """Files that appeared in the table's own paths since it was registered; they are not read until a refresh."""
-        return new_files(self.base.manifest, self.origin.locations) if self.origin.in_place else ()
+        return new_files(self.base.manifest, self.origin.locations) if self.origin.kind == "parquet" else ()
 
     @property
     def schema(self) -> TableSchema:

@@ -60,22 +60,22 @@ def _spark_schema(metadata: pq.FileMetaData, arrow: pa.Schema) -> tuple[DataType
         fields = json.loads(text)["fields"] if text else []
         if [field["name"] for field in fields] != arrow.names:
             return None
-        return tuple(types.from_name(_simple_string(field["type"])) for field in fields)
+        return tuple(types.from_name(simple_string(field["type"])) for field in fields)
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _simple_string(written: Any) -> str:
+def simple_string(written: Any) -> str:
     """Spark's `simpleString` of a type in Spark's JSON form."""
     if isinstance(written, str):
         return _JSON_NAMES.get(written, written)
     match written["type"]:
         case "array":
-            return f"array<{_simple_string(written['elementType'])}>"
+            return f"array<{simple_string(written['elementType'])}>"
         case "map":
-            return f"map<{_simple_string(written['keyType'])},{_simple_string(written['valueType'])}>"
+            return f"map<{simple_string(written['keyType'])},{simple_string(written['valueType'])}>"
         case "struct":
-            fields = (f"{field['name']}:{_simple_string(field['type'])}" for field in written["fields"])
+            fields = (f"{field['name']}:{simple_string(field['type'])}" for field in written["fields"])
             return f"struct<{','.join(fields)}>"
         case other:
             return str(other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from nearly.engine.storage.blocks import Block, BlockTarget, RowGroup, make_blocks
@@ -53,15 +53,41 @@ def describe_parquet(
     """The table that the files are now, not committed anywhere; `hashed` by their contents, which reads them whole."""
     found = find_files(locations)
     footers = read_footers([file.path for file in found])
-    partitions = partition_columns(found)
-    columns = (*common_columns(footers), *partitions)
-    _refuse_overlap(columns, partitions)
-    row_groups = _row_groups(found, footers, partitions)
-    clustering = _clustering(row_groups, columns, key, clustered_by)
-    blocks = arrange(row_groups, clustering, target)
-    layout = Layout(BASE, ", ".join(locations), manifest_of(footers, hashed), blocks, clustering)
+    files = ReadFiles(tuple(found), tuple(footers), partition_columns(found))
+    columns = (*common_columns(footers), *files.partitions)
+    _refuse_overlap(columns, files.partitions)
+    layout = base_layout(files, columns, key, clustered_by, ", ".join(locations), target)
+    if hashed:
+        layout = replace(layout, manifest=manifest_of(footers, contents=True))
     origin = Origin("parquet", tuple(locations))
     return Table(name, columns, resolve(columns, key, "key"), (layout,), content_of(columns, layout), origin)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFiles:
+    """Files whose footers were read, and the columns that their directories tell."""
+
+    found: tuple[FoundFile, ...]
+    footers: tuple[Footer, ...]
+    partitions: tuple[SchemaColumn, ...] = ()
+
+    @property
+    def row_groups(self) -> list[RowGroup]:
+        return _row_groups(self.found, self.footers, self.partitions)
+
+
+def base_layout(
+    files: ReadFiles,
+    columns: Sequence[SchemaColumn],
+    key: Sequence[str],
+    clustered_by: Sequence[str] | None,
+    path: str,
+    target: BlockTarget | None = None,
+) -> Layout:
+    """Files as the base layout of a table with these columns."""
+    row_groups = files.row_groups
+    clustering = _clustering(row_groups, columns, key, clustered_by)
+    return Layout(BASE, path, manifest_of(files.footers), arrange(row_groups, clustering, target), clustering)
 
 
 def blocks_of(locations: Sequence[str], paths: Container[str]) -> tuple[Block, ...]:

@@ -66,17 +66,18 @@ def batch_content(batch: Batch, columns: Sequence[SchemaColumn], root: str) -> l
     return [
         batch.version, batch.time.isoformat(), batch.operation, batch.came, batch.gone, batch.updated,
         [_layout_change(each, kinds, root) for each in batch.layouts], batch.went and _file(batch.went, root), batch.stream,
+        batch.source,
     ]  # fmt: skip
 
 
 def read_batch(read: Any, columns: Sequence[SchemaColumn], root: str) -> Batch:
     """The batch of which `batch_content` was made."""
     kinds = {column.name: column.type for column in columns}
-    version, time, operation, came, gone, updated, layouts, went, stream = read
+    version, time, operation, came, gone, updated, layouts, went, stream, source = read
     return Batch(
         version, dt.datetime.fromisoformat(time), operation, came, gone, updated,
         tuple(_read_layout_change(each, kinds, root) for each in layouts), went and _read_file(went, root),
-        stream and (stream[0], stream[1]),
+        stream and (stream[0], stream[1]), source,
     )  # fmt: skip
 
 
@@ -104,7 +105,7 @@ def _table(table: Table, root: str) -> dict[str, Any]:
         "key": table.key,
         "content": table.content,
         "version": table.version,
-        "origin": [table.origin.kind, table.origin.locations],
+        "origin": [table.origin.kind, table.origin.locations, table.origin.version],
         "layouts": [_layout(layout, kinds, root) for layout in table.layouts],
         "behind": [_layout(layout, kinds, root) for layout in table.behind],
     }
@@ -115,10 +116,9 @@ def _read_table(read: Any, root: str) -> Table:
     kinds = {column.name: column.type for column in columns}
     layouts = tuple(_read_layout(layout, kinds, root) for layout in read["layouts"])
     behind = tuple(_read_layout(layout, kinds, root) for layout in read["behind"])
-    kind, locations = read["origin"]
-    return Table(
-        read["name"], columns, tuple(read["key"]), layouts, read["content"], Origin(kind, tuple(locations)), read["version"], behind
-    )
+    kind, locations, version = read["origin"]
+    origin = Origin(kind, tuple(locations), version)
+    return Table(read["name"], columns, tuple(read["key"]), layouts, read["content"], origin, read["version"], behind)
 
 
 def _layout(layout: Layout, kinds: Mapping[str, DataType], root: str) -> dict[str, Any]:

@@ -5,7 +5,8 @@
     log-<id>.json       the batches of an epoch that is over; never changed
 
 An epoch is a description and the batches after it. A new one begins when the batches become many, when a layout is added, when the
-table is compacted, and when its rows are replaced without a record of what changed; only the last leaves a gap in the log.
+table is compacted, and when files are replaced. Its description may come with a record of the rows that came and went by that; only
+without one there is a gap in the log.
 """
 
 from __future__ import annotations
@@ -45,13 +46,17 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """A whole description of a table, and the batches since."""
+    """A whole description of a table, and the batches since.
+
+    `change` tells which rows came and went since the version before the description; its files are for those who follow changes.
+    """
 
     file: str
     table: Table
     time: dt.datetime
     operation: str
     batches: tuple[Batch, ...] = ()
+    change: Batch | None = None
 
     def at(self, version: int) -> Table:
         return after(self.table, (batch for batch in self.batches if batch.version <= version))
@@ -61,9 +66,15 @@ class Epoch:
         return self.batches[-1].version if self.batches else self.table.version
 
     @property
+    def record(self) -> tuple[Batch, ...]:
+        """All that is known of what changed."""
+        return self.batches if self.change is None else (self.change, *self.batches)
+
+    @property
     def commits(self) -> Iterator[Commit]:
-        yield Commit(self.table.version, self.time, self.operation)
-        for batch in self.batches:
+        if self.change is None:
+            yield Commit(self.table.version, self.time, self.operation)
+        for batch in self.record:
             yield Commit(batch.version, batch.time, batch.operation, batch.inserted, batch.updated, batch.deleted)
 
 
@@ -95,9 +106,9 @@ class Versions:
         return replace(self, present=epoch, table=after(self.table, [batch]), streams=streams)
 
 
-def begun(table: Table, operation: str, time: dt.datetime | None = None) -> Epoch:
+def begun(table: Table, operation: str, time: dt.datetime | None = None, change: Batch | None = None) -> Epoch:
     """A new epoch, not yet written."""
-    return Epoch(f"whole-{uuid.uuid4().hex[:12]}.json", table, time or now(), operation)
+    return Epoch(f"whole-{uuid.uuid4().hex[:12]}.json", table, time or now(), operation, change=change)
 
 
 def now() -> dt.datetime:
@@ -109,7 +120,7 @@ def directories_of(epoch: Epoch, directory: Path) -> set[str]:
     used = set()
     for layout in (*epoch.table.layouts, *epoch.table.behind):
         used |= set(_below(directory, _paths(layout)))
-    for batch in epoch.batches:
+    for batch in epoch.record:
         files = [file for each in batch.layouts for file in (*each.files, each.vector)]
         used |= set(_below(directory, [file.path for file in (*files, batch.went) if file is not None]))
     return used
@@ -174,6 +185,7 @@ class VersionStore:
         return sealed({
             "whole": present.file, "time": present.time.isoformat(), "operation": present.operation,
             "batches": [batch_content(batch, present.table.columns, self.root) for batch in present.batches],
+            "change": present.change and batch_content(present.change, present.table.columns, self.root),
             "streams": dict(versions.streams),
             "past": [[e.file, e.log, e.first, e.last, e.ended.isoformat(), e.directories] for e in versions.past],
         })  # fmt: skip
@@ -203,7 +215,7 @@ class VersionStore:
     def batches(self, directory: Path, versions: Versions, since: int, until: int) -> dict[int, Batch]:
         """The batches after one version up to another, by version; what was replaced as a whole has none."""
         epochs = self._epochs(directory, versions, since, until)
-        return {batch.version: batch for epoch in epochs for batch in epoch.batches if since < batch.version <= until}
+        return {batch.version: batch for epoch in epochs for batch in epoch.record if since < batch.version <= until}
 
     def _holding(self, directory: Path, versions: Versions, version: int) -> Iterator[tuple[Path, Callable[[], Epoch]]]:
         """The epochs that have a version, the newest first, and how to read them."""
@@ -237,6 +249,7 @@ class VersionStore:
         content = {
             "time": epoch.time.isoformat(), "operation": epoch.operation,
             "batches": [batch_content(batch, epoch.table.columns, self.root) for batch in epoch.batches],
+            "change": epoch.change and batch_content(epoch.change, epoch.table.columns, self.root),
         }  # fmt: skip
         write_durably(directory / log, sealed(content).encode())
         used = tuple(sorted(directories_of(epoch, directory)))
@@ -253,7 +266,8 @@ class VersionStore:
 
     def _epoch(self, file: str, table: Table, read: Any) -> Epoch:
         batches = tuple(read_batch(each, table.columns, self.root) for each in read["batches"])
-        return Epoch(file, table, _time(read["time"]), read["operation"], batches)
+        change = read["change"] and read_batch(read["change"], table.columns, self.root)
+        return Epoch(file, table, _time(read["time"]), read["operation"], batches, change)
 
     def _whole(self, file: Path) -> Table:
         """A whole description; those of many tables fit into memory, and none changes."""

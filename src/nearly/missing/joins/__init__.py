@@ -1,1 +1,1 @@
-"""Ranges over inner joins of tables with missing rows."""
+"""GroupRanges over inner joins of tables with missing rows."""

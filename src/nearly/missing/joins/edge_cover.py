@@ -1,4 +1,4 @@
-"""Bounds on the size of natural joins: the fractional edge cover bound, and the product it improves on.
+"""Extent on the size of natural joins: the fractional edge cover bound, and the product it improves on.
 
 For relations R_i over attribute sets and weights c_i >= 0 that cover every attribute (for each attribute, the c_i of the
 relations that have it sum up to at least 1), a join of sets has at most  prod |R_i| ** c_i  rows (A. Atserias, M. Grohe, D. Marx,
@@ -92,11 +92,6 @@ def closure(relations: Sequence[Relation]) -> list[Relation]:
                 closed[place] = replace(closed[place], attributes=mine | other.attributes)
                 grown = True
     return closed
-
-
-def whole(bound: float) -> int | None:
-    """The greatest whole number that a bound allows; None for no limit."""
-    return None if math.isinf(bound) else math.floor(bound * (1 + SAFETY))
 
 
 def _power(sizes: Sequence[float], weights: Sequence[float]) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -13,21 +13,28 @@ from nearly.algebra.ordered_sets import OrderedSet
 from nearly.engine.engine import Engine
 from nearly.engine.plans import run_plan
 from nearly.errors import Unsupported
-from nearly.missing.certain import number
 from nearly.missing.joins.edge_cover import Relation
 from nearly.missing.programmes.aggregate_range import Ranger
 from nearly.missing.programmes.cells import TimeLimit
-from nearly.missing.programmes.effects import AMOUNTS, Effect, Question
-from nearly.missing.programmes.measures import MissingMeasure
-from nearly.missing.programmes.problem import Problem
-from nearly.missing.programmes.sums import count_end, total_end
+from nearly.missing.programmes.effects import AMOUNTS, Effect, MissingMeasure, RangeQuestion
+from nearly.missing.programmes.ends import total_end
+from nearly.missing.programmes.problem import AffectedPart, Problem
+from nearly.missing.range_answer import number
 from nearly.missing.range_query import RangeQuery, belongs_to
 from nearly.missing.statements.bound_set import sources_of
-from nearly.missing.statements.predicates import Regions
 from nearly.plan import functions
 from nearly.plan.expressions import Call, Column, Expression, Literal, conjunction
-from nearly.plan.nodes import Filter, GroupBy, Output, Plan, Scan
+from nearly.plan.nodes import Filter, GroupBy, Limit, Output, Plan, Scan
 from nearly.plan.types import INT
+from nearly.plan.values.regions import Regions
+
+MOST_CELLS = 300
+"""Tables with more cells are bounded as a whole."""
+
+Values = Mapping[str, OrderedSet]
+"""The values that shared attributes can have."""
+Partners = Callable[[Values], float]
+"""How many rows of the other tables together a row with such values may meet."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +63,39 @@ class JoinTable:
         low, high = self._run([functions.aggregate("min", [measure]), functions.aggregate("max", [measure])])
         return low, high
 
-    def missing(self, quantity: str, measure: Expression | None, within: Mapping[str, OrderedSet]) -> float:
-        """The most that the quantity can be over the missing rows whose shared attributes lie in `within`."""
+    def missing(self, quantity: str, measure: Expression | None, within: Values, partners: Partners | None = None) -> float:
+        """The most that the quantity can be over the missing rows whose shared attributes lie in `within`.
+
+        With `partners` each row counts as often as it may meet others; tables of very many cells have no limit then.
+        """
         if self.problem is None:
             return 0.0
         sides = {self.shared[name]: values for name, values in within.items() if name in self.shared}
-        question = Question(intersection(self.region, box(sides)), MissingMeasure(self.regions, measure))
-        stakes = Ranger(self.problem, self.deadline).stakes(question, AMOUNTS)
-        end = count_end(stakes, "high") if quantity == "rows" else total_end(stakes, "high", _PARTS[quantity])
+        question = RangeQuestion(intersection(self.region, box(sides)), MissingMeasure(self.regions, measure))
+        affected = Ranger(self.problem, self.deadline).affected(question, AMOUNTS)
+        if quantity == "rows":
+            affected = [AffectedPart(one.part, [replace(each, low=1, high=1) for each in one.effects]) for one in affected]
+        if partners is not None:
+            if self.deadline.is_over or sum(len(one.effects) for one in affected) > MOST_CELLS:
+                return math.inf
+            affected = [self._weighed(one, quantity, question.region, partners) for one in affected]
+        end = total_end(affected, "high", _below if quantity == "below" else _above)
         return math.inf if end.value is None else float(end.value)
+
+    def _weighed(self, one: AffectedPart, quantity: str, region: Region, partners: Partners) -> AffectedPart:
+        """The effects of a part's rows, as often as rows of each cell may meet others."""
+        effects = []
+        for cell, effect in zip(one.part.cells, one.effects, strict=True):
+            times = partners(self._shared_values(intersection(cell.region, region))) if effect.counts else 0.0
+            value = (_below if quantity == "below" else _above)(effect)
+            most = 0 if value == 0 or times == 0 else None if value is None or math.isinf(times) else value * math.ceil(times)
+            effects.append(replace(effect, low=None if most is None else -most, high=most))
+        return AffectedPart(one.part, effects, one.unit)
+
+    def _shared_values(self, region: Region) -> dict[str, OrderedSet]:
+        """The values of shared attributes in a region; null meets nothing."""
+        space = {} if self.problem is None else self.problem.bound.rows.everything
+        return {name: hull(region, column, space).without_null for name, column in self.shared.items()}
 
     def attribute_values(self) -> dict[str, OrderedSet]:
         """The values of shared attributes among the missing rows."""
@@ -74,8 +105,7 @@ class JoinTable:
         for constraint in self.problem.bound.constraints:
             if constraint.high != 0:
                 allowed = (*allowed, *intersection(constraint.allowed, self.region))
-        space = self.problem.bound.rows.everything
-        return {name: hull(allowed, column, space).without_null for name, column in self.shared.items()}
+        return self._shared_values(allowed)
 
     @cached_property
     def regions(self) -> Regions:
@@ -95,11 +125,21 @@ class JoinTable:
 
         return reduce(intersection, map(decided, self.local), EVERYWHERE)
 
-    def _run(self, calls: Sequence[Any]) -> list[Any]:
+    def keys(self, columns: Sequence[Column], most: int) -> list[tuple[Any, ...]] | None:
+        """The different values of some columns in the certain rows; None when they are more than so many."""
+        names = tuple(Output(f"key_{place}", column) for place, column in enumerate(columns))
+        table = run_plan(self.engine, Limit(GroupBy(self._rows, names, ()), most + 1))
+        found = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        return found if len(found) <= most else None
+
+    @property
+    def _rows(self) -> Plan:
         condition = conjunction(self.local)
-        rows: Plan = self.scan if condition is None else Filter(self.scan, condition)
+        return self.scan if condition is None else Filter(self.scan, condition)
+
+    def _run(self, calls: Sequence[Any]) -> list[Any]:
         outputs = tuple(Output(f"value_{place}", call) for place, call in enumerate(calls))
-        table = run_plan(self.engine, GroupBy(rows, (), outputs))
+        table = run_plan(self.engine, GroupBy(self._rows, (), outputs))
         return [column[0].as_py() for column in table.columns]
 
 
@@ -111,12 +151,9 @@ def _below(effect: Effect) -> int | None:
     return None if effect.low is None else max(-effect.low, 0)
 
 
-_PARTS = {"above": _above, "below": _below}
-
-
 def join_tables(query: RangeQuery, problems: Mapping[str, Problem], engine: Engine, deadline: TimeLimit) -> tuple[JoinTable, ...]:
     """The tables of a join query and the attributes that its equalities make them share."""
-    attribute = _attributes(query)
+    attribute = attributes(query)
     tables = []
     for place, scan in enumerate(query.scans):
         local = tuple(each for each in query.predicates if belongs_to(each, scan))
@@ -129,7 +166,7 @@ def join_tables(query: RangeQuery, problems: Mapping[str, Problem], engine: Engi
     return tuple(tables)
 
 
-def _attributes(query: RangeQuery) -> dict[str, str]:
+def attributes(query: RangeQuery) -> dict[str, str]:
     """The shared attribute of every column that an equality joins with a column of another table."""
     owner = {name: place for place, scan in enumerate(query.scans) for name in scan.names}
     parent: dict[str, str] = {}

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from nearly.missing.certain import Bounds, number
-from nearly.missing.programmes.average import average_end
 from nearly.missing.programmes.cells import TimeLimit
-from nearly.missing.programmes.effects import AMOUNTS, RANKS, Question
-from nearly.missing.programmes.extremes import extreme_end
-from nearly.missing.programmes.problem import End, Problem, Stake
-from nearly.missing.programmes.sums import count_end, sum_end
+from nearly.missing.programmes.effects import AMOUNTS, RANKS, RangeQuestion
+from nearly.missing.programmes.ends import average_end, count_end, extreme_end, sum_end
+from nearly.missing.programmes.problem import AffectedPart, End, Problem
+from nearly.missing.range_answer import KnownAggregate, number
+from nearly.plan.types import DataType
+from nearly.plan.values.ranges import Extent
+from nearly.plan.values.rounding import typed
 
 ENDS = ("low", "high")
-
-
-@dataclass(frozen=True, slots=True)
-class Certain:
-    """An aggregate over the certain rows: its bounds, and those of sum and count behind an average.
-
-    `complete` says that all certain rows were read: a null then means that the aggregate has no value, else that it is not known.
-    """
-
-    value: Bounds
-    sum: Bounds | None = None
-    count: Bounds | None = None
-    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +24,7 @@ class AggregateRange:
     """Both ends; `low` and `high` are values of the aggregate (ranks for MIN and MAX of a column), None without a limit."""
 
     function: str
-    question: Question
+    question: RangeQuestion
     low: Any
     high: Any
     ends: tuple[End, End]
@@ -44,6 +32,21 @@ class AggregateRange:
 
     def end(self, side: str) -> End:
         return self.ends[ENDS.index(side)]
+
+    def value(self, side: str, type_: DataType) -> Any:
+        """The end as a value of the aggregate's type; None for no limit, or one beyond the type.
+
+        Spark rounds an average to its type. Rounding is monotone, so rounding both ends the same way keeps every instance inside
+        them, and the instances at the ends on them.
+        """
+        found, measure = self.low if side == "low" else self.high, self.question.measure
+        if self.is_column and found is not None and measure.column is not None:
+            found = measure.regions.domain(measure.column).value(found)
+        return typed(found, type_)
+
+    def extent(self, type_: DataType) -> Extent:
+        """Both ends as values of the aggregate's type."""
+        return Extent(self.value("low", type_), self.value("high", type_))
 
     @property
     def is_tight(self) -> bool:
@@ -59,35 +62,28 @@ class Ranger:
     reuse: bool = False
     loose: bool = False
 
-    def __call__(self, function: str, question: Question, certain: Certain) -> AggregateRange:
+    def __call__(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
         question.measure.check(numeric=function in ("sum", "avg"))
         return _FUNCTIONS[function](self, function, question, certain)
 
-    def stakes(self, question: Question, kind: str) -> list[Stake]:
+    def affected(self, question: RangeQuestion, kind: str) -> list[AffectedPart]:
         span_of = question.measure.ranks if kind == RANKS else question.measure.amounts
-        found = self.problem.stakes(question, span_of, kind, self.deadline, reuse=self.reuse)
+        found = self.problem.affected(question, span_of, kind, self.deadline, reuse=self.reuse)
         if not self.loose:
             return found
-        return [Stake(stake.part, [replace(effect, silent=True) for effect in stake.effects], stake.unit) for stake in found]
+        return [replace(one, effects=[replace(effect, silent=True) for effect in one.effects]) for one in found]
 
-    def sum(self, function: str, question: Question, certain: Certain) -> AggregateRange:
-        return self._total(function, question, certain, AMOUNTS, sum_end)
-
-    def count(self, function: str, question: Question, certain: Certain) -> AggregateRange:
-        kind = AMOUNTS if question.measure.column is None else RANKS
-        return self._total(function, question, certain, kind, count_end)
-
-    def _total(
-        self, function: str, question: Question, certain: Certain, kind: str, end_of: Callable[[Sequence[Stake], str], End]
-    ) -> AggregateRange:
-        stakes = self.stakes(question, kind)
-        low, high = end_of(stakes, "low"), end_of(stakes, "high")
+    def total(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
+        """SUM and COUNT."""
+        end_of = sum_end if function == "sum" else count_end
+        affected = self.affected(question, AMOUNTS if function == "sum" or question.measure.column is None else RANKS)
+        low, high = end_of(affected, "low"), end_of(affected, "high")
         ends = _plus(low.value, certain.value.low), _plus(high.value, certain.value.high)
         return AggregateRange(function, question, *ends, (low, high), is_column=False)
 
-    def average(self, function: str, question: Question, certain: Certain) -> AggregateRange:
+    def average(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
         """The bounds of sum and count are taken as independent: each end is sought at both ends of the count."""
-        stakes = self.stakes(question, AMOUNTS)
+        affected = self.affected(question, AMOUNTS)
         if certain.sum is None or certain.count is None or certain.count.low is None or certain.count.high is None:
             return _unknown(function, question)
         ends = []
@@ -95,25 +91,25 @@ class Ranger:
             if total is None and certain.count.high:
                 return _unknown(function, question)
             counts = sorted({int(certain.count.low), int(certain.count.high)})
-            found = [average_end(stakes, side, number(total), count) for count in counts]
+            found = [average_end(affected, side, number(total), count) for count in counts]
             known = [end for end in found if end.exists]
             unlimited = [end for end in known if end.value is None]
             ends.append(unlimited[0] if unlimited else best(known, key=lambda end: end.value) if known else found[0])
         return AggregateRange(function, question, ends[0].value, ends[1].value, (ends[0], ends[1]), is_column=False)
 
-    def extreme(self, function: str, question: Question, certain: Certain) -> AggregateRange:
-        stakes = self.stakes(question, RANKS)
+    def extreme(self, function: str, question: RangeQuestion, certain: KnownAggregate) -> AggregateRange:
+        affected = self.affected(question, RANKS)
         column = question.measure.column
         ranks = [self._rank(question, value) for value in (certain.value.low, certain.value.high)]
         some = [rank is not None or not certain.complete for rank in ranks]
-        ends = [extreme_end(stakes, function, side, certain=known) for side, known in zip(ENDS, some, strict=True)]
+        ends = [extreme_end(affected, function, side, certain=known) for side, known in zip(ENDS, some, strict=True)]
         best = max if function == "max" else min
         low, high = (_extreme(end, rank, best) for end, rank in zip(ends, ranks, strict=True))
         if not certain.complete and ranks[function == "max"] is None:
             low, high = (low, None) if function == "max" else (None, high)
         return AggregateRange(function, question, low, high, (ends[0], ends[1]), is_column=column is not None)
 
-    def _rank(self, question: Question, value: Any) -> Any:
+    def _rank(self, question: RangeQuestion, value: Any) -> Any:
         column = question.measure.column
         if value is None:
             return None
@@ -121,8 +117,8 @@ class Ranger:
 
 
 _FUNCTIONS: dict[str, Callable[..., AggregateRange]] = {
-    "sum": Ranger.sum,
-    "count": Ranger.count,
+    "sum": Ranger.total,
+    "count": Ranger.total,
     "avg": Ranger.average,
     "min": Ranger.extreme,
     "max": Ranger.extreme,
@@ -141,6 +137,6 @@ def _extreme(end: End, certain: Any, best: Callable[..., Any]) -> Any:
     return best(end.value, certain)
 
 
-def _unknown(function: str, question: Question) -> AggregateRange:
+def _unknown(function: str, question: RangeQuestion) -> AggregateRange:
     nothing = End(None, False, (), (), (), "low")
     return AggregateRange(function, question, None, None, (nothing, nothing), is_column=False)

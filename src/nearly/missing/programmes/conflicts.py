@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from nearly.algebra.boxes import EVERYWHERE
 from nearly.errors import ConstraintError
+from nearly.missing.programmes.allocation import Programme
 from nearly.missing.programmes.cells import TimeLimit, decompose
 from nearly.missing.programmes.problem import Problem
-from nearly.missing.programmes.programme import Programme
 from nearly.missing.statements.bound_set import BoundConstraint, BoundSet
 
 T = TypeVar("T")

@@ -1,19 +1,27 @@
-"""The question a query asks of the missing rows, in parts that can be solved one by one."""
+"""The question a query asks of the missing rows, in parts that can be solved one by one.
+
+There may be thousands of constraints that touch no other one: `DisjointIndex` classifies them against a query at once. Each is a
+box; per column, its ends are positions in the sorted list of all ends, so that one comparison of integer arrays decides for all of
+them whether they meet the query and whether they lie inside it. Only where this cannot decide are they looked at one by one.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from nearly.algebra.boxes import EVERYWHERE, Region, meet
-from nearly.missing.programmes.allocation import AllocationBlock, Independent
+import numpy as np
+
+from nearly.algebra.boxes import EVERYWHERE, Box, Region, meet
+from nearly.algebra.ordered_sets import OrderedSet
+from nearly.missing.programmes.allocation import AllocationBlock, Independent, Programme
 from nearly.missing.programmes.cells import Cell, Decomposition, TimeLimit, decompose
-from nearly.missing.programmes.disjoint import DisjointIndex
-from nearly.missing.programmes.effects import AMOUNTS, Effect, Question, SpanOf, in_units
-from nearly.missing.programmes.programme import Programme
-from nearly.missing.statements.bound_set import BoundConstraint, BoundSet
+from nearly.missing.programmes.effects import AMOUNTS, Effect, RangeQuestion, SpanOf, in_units
+from nearly.missing.statements.bound_set import BoundConstraint, BoundSet, sole_box
+from nearly.plan.values.regions import RowSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +38,7 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class Stake:
+class AffectedPart:
     """A part, and what the rows of each of its cells can do to the aggregate at hand; amounts are multiples of `unit`."""
 
     part: Component
@@ -47,18 +55,20 @@ class Problem:
     _alone: Component | None = None
     _cells: dict[tuple[int, ...], Decomposition] = field(default_factory=dict)
 
-    def stakes(self, question: Question, span_of: SpanOf, kind: str, deadline: TimeLimit, *, reuse: bool = False) -> list[Stake]:
+    def affected(
+        self, question: RangeQuestion, span_of: SpanOf, kind: str, deadline: TimeLimit, *, reuse: bool = False
+    ) -> list[AffectedPart]:
         """The parts that the question touches. With `reuse`, cells are computed for all questions rather than for this one."""
         found = []
         alone = self.alone
         if alone.cells:
-            found.append(Stake(alone, *self.index.effects(question, span_of, kind)))
+            found.append(AffectedPart(alone, *self.index.effects(question, span_of, kind)))
         space = self.bound.rows.everything
         for component in self.bound.components:
             if len(component) > 1 and any(meet(self._constraint(each).predicate, question.region) for each in component):
                 part = self.part(component, question.region, deadline, reuse=reuse)
                 effects = [question.effect(cell.region, space, span_of) for cell in part.cells]
-                found.append(Stake(part, *in_units(effects)) if kind == AMOUNTS else Stake(part, effects))
+                found.append(AffectedPart(part, *in_units(effects)) if kind == AMOUNTS else AffectedPart(part, effects))
         return found
 
     @property
@@ -110,14 +120,14 @@ class Problem:
 class End:
     """One end of a range: the value (None for no limit), whether an instance reaches it, and that instance.
 
-    `counts` has the rows of every cell of every stake, `takes` whether those rows count (with their value at `side`) or are
+    `counts` has the rows of every cell of every one, `takes` whether those rows count (with their value at `side`) or are
     silent. `exists` is False where no instance gives the aggregate a value. `gains` is what one more row of each cell would add
     to the value (in `units`), `certain` the number of certain rows behind an average.
     """
 
     value: Any
     proven: bool
-    stakes: Sequence[Stake]
+    affected: Sequence[AffectedPart]
     counts: Sequence[tuple[int, ...]]
     takes: Sequence[Sequence[bool]]
     side: str
@@ -125,3 +135,106 @@ class End:
     gains: Sequence[Sequence[int | None]] = ()
     units: Sequence[Fraction] = ()
     certain: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many missing rows count."""
+        chosen = (zip(*pair, strict=True) for pair in zip(self.counts, self.takes, strict=True))
+        return sum(count for pairs in chosen for count, take in pairs if take)
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """One column of all constraints: ends as positions among `ends`."""
+
+    ends: list[Any]
+    first: Any
+    end: Any
+    null: Any
+    plain: Any
+
+
+@dataclass(slots=True)
+class DisjointIndex:
+    """Constraints that touch no other one, with what was computed of each column and measure so far."""
+
+    rows: RowSpace
+    regions: tuple[Region, ...]
+    _axes: dict[str, _Axis] = field(default_factory=dict)
+    _spans: dict[Any, tuple[list[Effect], Fraction]] = field(default_factory=dict)
+
+    @classmethod
+    def over(cls, constraints: Sequence[BoundConstraint], rows: RowSpace) -> DisjointIndex:
+        return cls(rows, tuple(constraint.allowed for constraint in constraints))
+
+    def effects(self, question: RangeQuestion, span_of: SpanOf, kind: str) -> tuple[list[Effect], Fraction]:
+        """The effect of each constraint's rows, amounts in a common unit; `kind` tells apart what spans are computed."""
+        box = sole_box(question.region)
+        if box is None or question.measure.columns & set(box.sides) or not all(_is_range(side) for side in box.sides.values()):
+            return _whole([self._single(region, question, span_of) for region in self.regions], kind)
+        meets, inside, decided = self._classify(box)
+        alone, unit = self._alone(question, span_of, kind)
+        if not decided.all():
+            return _whole([self._single(region, question, span_of) for region in self.regions], kind)
+        chosen = [_OUTSIDE] * len(alone)
+        for place in np.flatnonzero(inside).tolist():
+            chosen[place] = alone[place]
+        for place in np.flatnonzero(meets & ~inside).tolist():
+            whole = alone[place]
+            chosen[place] = Effect(whole.counts, True, whole.low, whole.high)
+        return chosen, unit
+
+    def _single(self, region: Region, question: RangeQuestion, span_of: SpanOf) -> Effect:
+        return question.effect(region, self.rows.everything, span_of)
+
+    def _alone(self, question: RangeQuestion, span_of: SpanOf, kind: str) -> tuple[list[Effect], Fraction]:
+        """The effects of a query without a condition, computed once for each measure."""
+        key = kind, question.measure.expression
+        if key not in self._spans:
+            whole = RangeQuestion((Box({}),), question.measure)
+            self._spans[key] = _whole([self._single(region, whole, span_of) for region in self.regions], kind)
+        return self._spans[key]
+
+    def _classify(self, box: Box) -> tuple[Any, Any, Any]:
+        count = len(self.regions)
+        meets, inside, decided = np.ones(count, dtype=bool), np.ones(count, dtype=bool), np.ones(count, dtype=bool)
+        for column, side in box.sides.items():
+            axis = self._axis(column)
+            ((first, end),) = side.pieces
+            meets &= (axis.first < bisect_left(axis.ends, end)) & (axis.end >= bisect_right(axis.ends, first))
+            inside &= (axis.first >= bisect_left(axis.ends, first)) & (axis.end < bisect_right(axis.ends, end)) & ~axis.null
+            decided &= axis.plain
+        return meets, inside & meets, decided
+
+    def _axis(self, column: str) -> _Axis:
+        if column not in self._axes:
+            self._axes[column] = _axis_of([_side(region, column, self.rows) for region in self.regions])
+        return self._axes[column]
+
+
+_OUTSIDE = Effect(counts=False, silent=True)
+
+
+def _whole(effects: list[Effect], kind: str) -> tuple[list[Effect], Fraction]:
+    return in_units(effects) if kind == AMOUNTS else (effects, Fraction(1))
+
+
+def _side(region: Region, column: str, rows: RowSpace) -> OrderedSet | None:
+    """The values of a column in a region of one box; None where only the whole region tells."""
+    box = sole_box(region)
+    side = None if box is None else box.sides.get(column, rows.everything[column])
+    return side if side is not None and len(side.pieces) == 1 else None
+
+
+def _axis_of(sides: Sequence[OrderedSet | None]) -> _Axis:
+    known = [side for side in sides if side is not None]
+    ends = sorted({end for side in known for end in side.pieces[0]})
+    place = {end: index for index, end in enumerate(ends)}
+    first = np.array([0 if side is None else place[side.first] for side in sides])
+    end = np.array([0 if side is None else place[side.end] for side in sides])
+    null = np.array([side is not None and side.null for side in sides], dtype=bool)
+    return _Axis(ends, first, end, null, np.array([side is not None for side in sides], dtype=bool))
+
+
+def _is_range(side: OrderedSet) -> bool:
+    return len(side.pieces) == 1 and not side.null

@@ -9,12 +9,12 @@ from nearly.algebra.boxes import Box, Region, box, hull, intersection, meet
 from nearly.algebra.ordered_sets import OrderedSet, Rank
 from nearly.errors import ConstraintError, NearlyError, Unsupported
 from nearly.missing.statements.constraint import Constraint, ValueRange
-from nearly.missing.statements.domains import OrderedDomain, RowSpace
-from nearly.missing.statements.predicates import Regions
 from nearly.plan.binding.query import bind
 from nearly.plan.expressions import has_subquery
 from nearly.plan.nodes import Filter, Plan, Project, Scan
 from nearly.plan.parse import parse_query
+from nearly.plan.values.domains import OrderedDomain
+from nearly.plan.values.regions import Regions, RowSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _candidates(regions: Sequence[Region], rows: RowSpace) -> list[tuple[int, in
     best: list[tuple[int, int]] | None = None
     columns = {column for region in regions for each in region for column in each.sides}
     for column in sorted(columns):
-        pairs = _overlapping(regions, column, rows.domains[column], rows)
+        pairs = _overlapping(regions, column, rows)
         if best is None or len(pairs) < len(best):
             best = pairs
     if best is None:
@@ -114,7 +114,7 @@ def _candidates(regions: Sequence[Region], rows: RowSpace) -> list[tuple[int, in
     return best
 
 
-def _overlapping(regions: Sequence[Region], column: str, domain: OrderedDomain, rows: RowSpace) -> list[tuple[int, int]]:
+def _overlapping(regions: Sequence[Region], column: str, rows: RowSpace) -> list[tuple[int, int]]:
     sides = [hull(region, column, rows.everything) for region in regions]
     spans = sorted((side.first, side.end, index) for index, side in enumerate(sides) if side.pieces)
     with_null = [index for index, side in enumerate(sides) if side.null]

@@ -24,7 +24,7 @@ from nearly.plan.expressions import (
     substitute,
     walk,
 )
-from nearly.plan.nodes import GroupBy, Output, Plan, Project
+from nearly.plan.nodes import GroupBy, Output, Plan, Project, passed
 from nearly.plan.types import BYTE, LONG
 
 BindKey = Callable[[exp.Expr], Expression]
@@ -165,8 +165,7 @@ class Grouped:
             Output(output.name, map_children(call, lambda each: below(each, False))) for call, output in self.aggregates.items()
         )
         if outputs:
-            passed = tuple(Output(column.name, column) for column in child.columns)
-            child = Project(child, (*passed, *outputs.values()))
+            child = Project(child, (*passed(child.columns), *outputs.values()))
         return GroupBy(child, keys, aggregates, self.grouping.sets, self.grouping.grouping_id)
 
     def _replace(self, expression: Expression) -> Expression:

@@ -23,7 +23,7 @@ from nearly.plan.expressions import (
     map_children,
     walk,
 )
-from nearly.plan.nodes import Filter, GroupBy, Limit, Output, Plan, Project, Sort, Window
+from nearly.plan.nodes import Filter, GroupBy, Limit, Output, Plan, Project, Sort, Window, passed
 
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "windows", "qualify", "distinct", "order", "limit", "offset",
@@ -105,9 +105,9 @@ class SelectBinder:
             refuse_clauses_besides(node.args["distinct"])
             if extra:
                 raise Unsupported("SELECT DISTINCT ordered by something that is not selected")
-            plan = GroupBy(plan, tuple(Output(output.name, output.column) for output in outputs), ())
+            plan = GroupBy(plan, passed(output.column for output in outputs), ())
         plan = limited(node, Sort(plan, tuple(keys)) if keys else plan)
-        return Project(plan, tuple(Output(output.name, output.column) for output in outputs)) if extra else plan
+        return Project(plan, passed(output.column for output in outputs)) if extra else plan
 
     def _output(self, item: SelectItem) -> Output:
         return Output(self.fresh(item.name or "value"), item.expression)

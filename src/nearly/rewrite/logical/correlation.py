@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from nearly.errors import Unsupported
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import Call, Expression, columns_of, conjunction, conjuncts
-from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project, Sort
+from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project, Sort, passed
 from nearly.plan.types import BOOLEAN
 
 
@@ -99,7 +99,7 @@ class _Puller:
         outputs = list(plan.outputs)
         made = {output.name for output in outputs}
         wanted = self._inner_columns(below) - made
-        outputs += [Output(column.name, column) for column in below.plan.columns if column.name in wanted]
+        outputs += passed(column for column in below.plan.columns if column.name in wanted)
         return replace(below, plan=Project(below.plan, tuple(outputs)))
 
     def _inner_columns(self, below: Pulled) -> frozenset[str]:

@@ -37,7 +37,7 @@ from nearly.plan.expressions import (
     substitute,
     walk,
 )
-from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project
+from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project, passed
 from nearly.plan.types import LONG, STRING
 from nearly.rewrite.logical.correlation import Pulled, equalities, existing, pull_up
 from nearly.rewrite.logical.reduce_domain import reduce_domain
@@ -85,7 +85,7 @@ class _Decorrelator:
     def _general(self, child: Plan, part: Expression, keep: tuple[Column, ...]) -> Plan:
         """A conjunct with a subquery somewhere inside: attach its value, filter, and drop what was attached."""
         attached, change = self._attach_all(child, part)
-        return Project(Filter(attached, change(part)), tuple(Output(column.name, column) for column in keep))
+        return Project(Filter(attached, change(part)), passed(keep))
 
     def _join(self, plan: Join) -> Plan:
         """A subquery in ON: of an inner join it is a filter above; of others only when one side alone decides it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nearly.plan.expressions import Call, Expression, columns_of, conjunction, conjuncts
-from nearly.plan.nodes import Join, Output, Plan, Project
+from nearly.plan.nodes import Join, Plan, Project, passed
 from nearly.plan.schema import FindTable
 from nearly.rewrite.logical.sizes import Size, size
 
@@ -28,7 +28,7 @@ def order_joins(plan: Plan, find_table: FindTable) -> Plan:
         if len(relations) < 3:
             return node.map_children(change)
         joined = _Ordering(tuple(parts), {relation: size(relation, find_table) for relation in relations}).joined()
-        return Project(joined, tuple(Output(column.name, column) for column in node.columns))
+        return Project(joined, passed(node.columns))
 
     return change(plan)
 

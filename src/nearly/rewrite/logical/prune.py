@@ -9,16 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from nearly.plan.expressions import Column, Expression, columns_of
-from nearly.plan.nodes import (
-    Exchange,
-    GroupBy,
-    Output,
-    Plan,
-    Project,
-    Scan,
-    SetOperation,
-    Window,
-)
+from nearly.plan.nodes import Exchange, GroupBy, Output, Plan, Project, Scan, SetOperation, Window, passed
 
 Needed = dict[Plan, frozenset[str]]
 
@@ -98,4 +89,4 @@ def _set_operation(plan: SetOperation, rebuilt: list[Plan], wanted: frozenset[st
 def _select(plan: Plan, columns: list[Column]) -> Plan:
     if [column.name for column in plan.columns] == [column.name for column in columns]:
         return plan
-    return Project(plan, tuple(Output(column.name, column) for column in columns))
+    return Project(plan, passed(columns))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal
-from nearly.plan.nodes import GroupBy, Output, Plan, Project
+from nearly.plan.nodes import GroupBy, Output, Plan, Project, passed
 from nearly.plan.types import LONG, DataType, Decimal, bounded_decimal
 
 _MERGED_BY = {
@@ -43,9 +43,9 @@ def split_aggregate(plan: GroupBy, fresh: FreshNames) -> TwoSteps | None:
             return None
         results.append(Output(output.name, _counted(call, _split_call(call, partial, merges, fresh), plan)))
     keys = [key.column for key in plan.keys] + ([plan.grouping_id] if plan.grouping_id else [])
-    passed = tuple(Output(key.name, key) for key in keys)
-    ordered = _in_order(plan, (*passed, *results))
-    return TwoSteps(GroupBy(plan.child, plan.keys, tuple(partial), plan.sets, plan.grouping_id), passed, tuple(merges), ordered)
+    merged_by = passed(keys)
+    ordered = _in_order(plan, (*merged_by, *results))
+    return TwoSteps(GroupBy(plan.child, plan.keys, tuple(partial), plan.sets, plan.grouping_id), merged_by, tuple(merges), ordered)
 
 
 def merged_parts(partial: GroupBy, parts: Plan) -> GroupBy:
@@ -53,14 +53,13 @@ def merged_parts(partial: GroupBy, parts: Plan) -> GroupBy:
 
     Law: merging merged parts gives what merging the parts gives.
     """
-    keys = tuple(Output(key.name, key.column) for key in partial.keys)
+    keys = [key.column for key in partial.keys] + ([partial.grouping_id] if partial.grouping_id else [])
     merges = []
     for output in partial.aggregates:
         call = output.expression
         if isinstance(call, AggregateCall):
             merges.append(Output(output.name, AggregateCall(call.type, _MERGED_BY[call.function], (output.column,))))
-    extra = () if partial.grouping_id is None else (Output(partial.grouping_id.name, partial.grouping_id),)
-    return GroupBy(parts, (*keys, *extra), tuple(merges))
+    return GroupBy(parts, passed(keys), tuple(merges))
 
 
 def _in_order(plan: GroupBy, outputs: tuple[Output, ...]) -> tuple[Output, ...]:

@@ -5,31 +5,21 @@ Law: agg(distinct x) by g = agg(x) by g of the groups by (g, x); the other aggre
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Column, Expression
-from nearly.plan.nodes import GroupBy, Output, Plan, Project
-from nearly.rewrite.sites.split_aggregate import split_aggregate
+from nearly.plan.nodes import GroupBy, Output
+from nearly.rewrite.sites.split_aggregate import TwoSteps, split_aggregate
 
 DISTINCT_MATTERS = frozenset({"count", "sum", "avg"})
 
 
-@dataclass(frozen=True, slots=True)
-class SplitDistinct:
-    """`inner` finds the distinct values with partial results of everything else, `outer` aggregates them."""
+def split_distinct(plan: GroupBy, fresh: FreshNames) -> TwoSteps | None:
+    """The distinct values, with partial results of everything else, and the aggregate over them.
 
-    inner: GroupBy
-    keys: tuple[Output, ...]
-    merges: tuple[Output, ...]
-    results: tuple[Output, ...]
-
-    def outer(self, values: Plan) -> Plan:
-        return Project(GroupBy(values, self.keys, self.merges), self.results)
-
-
-def split_distinct(plan: GroupBy, fresh: FreshNames) -> SplitDistinct | None:
-    """The two steps; None when no aggregate is over distinct values, or several are over different ones."""
+    None when no aggregate is over distinct values, or several are over different ones.
+    """
     calls = {output.name: output.expression for output in plan.aggregates if isinstance(output.expression, AggregateCall)}
     over = {call.arguments for call in calls.values() if _matters(call)}
     if plan.sets is not None or len(over) != 1 or any(_matters(call) and call.where is not None for call in calls.values()):
@@ -48,7 +38,7 @@ def split_distinct(plan: GroupBy, fresh: FreshNames) -> SplitDistinct | None:
     known: dict[str, Expression] = {output.name: output.expression for output in others.results}
     known |= {output.name: output.column for output in distinct}
     results = tuple(Output(column.name, known.get(column.name, Column(column.type, column.name))) for column in plan.columns)
-    return SplitDistinct(inner, others.keys, (*others.merges, *distinct), results)
+    return TwoSteps(inner, others.keys, (*others.merges, *distinct), results)
 
 
 def _matters(call: AggregateCall) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nearly.plan.expressions import Column, columns_of
-from nearly.plan.nodes import Apply, GroupBy, Input, Output, Plan, Project, Scan, SetOperation, Window
+from nearly.plan.nodes import Apply, GroupBy, Input, Plan, Project, Scan, SetOperation, Window, passed
 from nearly.rewrite.logical.prune import prune
 from nearly.rewrite.stream.decide import Decision
 
@@ -112,7 +112,3 @@ def _selected(plan: Plan, columns: tuple[Column, ...]) -> Plan:
         names = {column.name for column in columns}
         return replace(plan, aggregates=tuple(each for each in plan.aggregates if each.name in names))
     return Project(plan, passed(columns))
-
-
-def passed(columns: tuple[Column, ...]) -> tuple[Output, ...]:
-    return tuple(Output(column.name, column) for column in columns)

@@ -12,19 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nearly.plan.expressions import (
-    FALSE,
-    TRUE,
-    Call,
-    Column,
-    Expression,
-    Literal,
-    columns_of,
-    conjuncts,
-)
+from nearly.plan.expressions import FALSE, TRUE, Call, Column, Expression, Literal, columns_of, conjunction, conjuncts
 from nearly.plan.functions import call
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Filter, GroupBy, Input, Join, Output, Plan, Project
+from nearly.plan.nodes import Filter, GroupBy, Input, Join, Output, Plan, Project, passed
 from nearly.plan.properties import equated
 from nearly.plan.types import DOUBLE, NULL, is_numeric
 
@@ -62,20 +53,20 @@ class Decision:
     def values(self) -> Plan:
         """The keys and the compared values, as doubles: what ranges are made for."""
         keys = [Output(f"key_{place}", right) for place, (_, right) in enumerate(self.keys)]
-        values = [Output(f"value_{place}", _double(each.value)) for place, each in enumerate(self.comparisons)]
+        values = [Output(f"value_{place}", coerce(each.value, DOUBLE)) for place, each in enumerate(self.comparisons)]
         return Project(self.found, (*keys, *values))
 
     def merged(self, rows: Plan) -> Plan:
         """The rows with the ranges they fall under; null where the key has none yet."""
         pairs = [call("=", (own, Column(right.type, f"key_{place}"))) for place, (own, right) in enumerate(self.keys)]
-        return Join(rows, self.ranges, "left", _all(pairs) if pairs else TRUE)
+        return Join(rows, self.ranges, "left", conjunction(pairs) or TRUE)
 
     def surely_in(self) -> Expression:
-        return _all([_surely(each, place, True) for place, each in enumerate(self.comparisons)])
+        return conjunction([_surely(each, place, True) for place, each in enumerate(self.comparisons)]) or TRUE
 
     def possible(self) -> Expression:
         """Not surely out."""
-        return _all([call("not", (_surely(each, place, False),)) for place, each in enumerate(self.comparisons)])
+        return conjunction([call("not", (_surely(each, place, False),)) for place, each in enumerate(self.comparisons)]) or TRUE
 
 
 def decision(
@@ -111,7 +102,7 @@ def decided_again(
     kept = tuple(Output(name, columns[name]) for name in keys)
     masked = tuple(Output(name, _unless(surely, columns[name])) for name in waiting)
     merged = GroupBy(rows, (*kept, *masked, Output(mark, surely)), merges)
-    return Project(merged, tuple(Output(column.name, column) for column in stage.columns))
+    return Project(merged, passed(stage.columns))
 
 
 def _is_pair(part: Expression, pairs: tuple[tuple[Column, Column], ...]) -> bool:
@@ -136,7 +127,7 @@ def _surely(comparison: Comparison, place: int, outcome: bool) -> Expression:
 
     d < u holds for all u when d < low, and for none when d >= high; a null d never passes.
     """
-    own = _double(comparison.own)
+    own = coerce(comparison.own, DOUBLE)
     low, high = Column(DOUBLE, f"low_{place}"), Column(DOUBLE, f"high_{place}")
     below = comparison.operator in ("<", "<=")
     if outcome:
@@ -147,16 +138,5 @@ def _surely(comparison: Comparison, place: int, outcome: bool) -> Expression:
     return call("or", (call("isnull", (own,)), call("coalesce", (test, FALSE))))
 
 
-def _all(tests: list[Expression]) -> Expression:
-    result = tests[0]
-    for test in tests[1:]:
-        result = call("and", (result, test))
-    return result
-
-
 def _unless(test: Expression, value: Expression) -> Expression:
     return call("case", (test, Literal(NULL, None), value))
-
-
-def _double(expression: Expression) -> Expression:
-    return coerce(expression, DOUBLE)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nearly.errors import Unsupported
 from nearly.plan.expressions import Column, Expression, columns_of
-from nearly.plan.nodes import Filter, Join, Output, Plan, Project, Scan
-from nearly.rewrite.stream.cut import passed
-
-STATIC, UNITS, DRIVER = "static", "units", "driver"
+from nearly.plan.nodes import Filter, Join, Output, Plan, Project, Scan, passed
+from nearly.rewrite.placement import Placed
 
 
 class Conflict(Exception):
@@ -20,7 +19,7 @@ class Conflict(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class PendingJoin:
     """A join with rows of the driver, put off."""
 
     kind: str
@@ -29,49 +28,59 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class PendingFilter:
     """A filter that needs a value of the driver, put off."""
 
     predicate: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Extend:
+class PendingColumns:
     """Columns that need a value of the driver, put off."""
 
     outputs: tuple[Output, ...]
 
 
-Pending = Lookup | Test | Extend
+Pending = PendingJoin | PendingFilter | PendingColumns
 
 
 def apply(pending: tuple[Pending, ...], plan: Plan) -> Plan:
     """What was put off, done."""
     for step in pending:
         match step:
-            case Lookup():
+            case PendingJoin():
                 plan = Join(plan, step.right, step.kind, step.condition)
-            case Test():
+            case PendingFilter():
                 plan = Filter(plan, step.predicate)
-            case Extend():
+            case PendingColumns():
                 plan = Project(plan, (*passed(plan.columns), *step.outputs))
     return plan
 
 
 @dataclass(frozen=True, slots=True)
-class At:
-    """A subplan and where it is computed. `pending` applies to rows of units only; `made` are the columns it will make."""
+class Streamed(Placed):
+    """A subplan whose rows come from streamed `scans`, and know their `unit` where they are apart.
 
-    plan: Plan
-    where: str
+    `pending` applies to rows of units only; `made` are the columns it will make.
+    """
+
     scans: frozenset[Scan] = frozenset()
     unit: Column | None = None
-    by: frozenset[str] = frozenset()
     pending: tuple[Pending, ...] = ()
     made: frozenset[str] = frozenset()
 
-    def needs_driver(self, expression: Expression) -> bool:
-        return bool(columns_of(expression) & self.made)
+    @property
+    def ready(self) -> bool:
+        return not self.pending
+
+    @property
+    def own_unit(self) -> Column:
+        if self.unit is None:
+            raise Unsupported("rows that belong to no unit cannot be grouped by it")
+        return self.unit
+
+    def needs_driver(self, expression: Expression | None) -> bool:
+        return expression is not None and bool(columns_of(expression) & self.made)
 
 
 def reads_of(pending: tuple[Pending, ...]) -> frozenset[str]:
@@ -79,10 +88,10 @@ def reads_of(pending: tuple[Pending, ...]) -> frozenset[str]:
     names: set[str] = set()
     for step in pending:
         match step:
-            case Lookup():
+            case PendingJoin():
                 names |= columns_of(step.condition) if step.condition is not None else set()
-            case Test():
+            case PendingFilter():
                 names |= columns_of(step.predicate)
-            case Extend():
+            case PendingColumns():
                 names |= {name for output in step.outputs for name in columns_of(output.expression)}
     return frozenset(names)

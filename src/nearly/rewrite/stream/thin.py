@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, SortKey, WindowCall, same
 from nearly.plan.functions import call
-from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, Window
+from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, Window, passed
 from nearly.plan.types import BOOLEAN, INT, LONG
-from nearly.rewrite.stream.cut import passed
 
 QUANTILE = "percentile"
 

@@ -9,10 +9,10 @@ from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of, conjunction
 from nearly.plan.functions import call
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import GroupBy, Join, Output, Plan, Project
+from nearly.plan.nodes import GroupBy, Join, Output, Plan, Project, passed
 from nearly.plan.types import BOOLEAN, DOUBLE, LONG
-from nearly.rewrite.weigh.relax import relaxed
-from nearly.rewrite.weigh.weighted import FINAL, OPEN, REPLICATES, Growth, RowSet, Weighted, became_double
+from nearly.rewrite.weigh.relax import became_double, relaxed
+from nearly.rewrite.weigh.weighted import FINAL, OPEN, REPLICATES, THEMSELVES, Growth, OfKeys, OfUnits, RowSet, Standing, Weighted
 
 _UNCHANGED = frozenset({"min", "max", "bool_and", "bool_or", "percentile"})
 """Aggregates that do not grow with the rows; within a replicate all rows weigh the same, so quantiles need no weights."""
@@ -28,51 +28,47 @@ class Aggregation:
     growth: Growth | None
 
     def weighted(self) -> Weighted:
-        if self.rows.weight is None and self.rows.replicate is None and self.rows.seen is None and not self.rows.evolving:
-            return Weighted(self.plan if self.plan.child == self.rows.plan else replace(self.plan, child=self.rows.plan))
+        rows, plan = self.rows, self.plan
+        if rows.standing == THEMSELVES and rows.replicate is None and not rows.evolving:
+            return Weighted(plan if plan.child == rows.plan else replace(plan, child=rows.plan))
         calls: list[Output] = []
-        results = [Output(o.name, self._estimate(o.expression, calls)) for o in self.plan.aggregates]
-        masks = _Masks(self.fresh, self.rows)
-        evidence = {o.name: masks.of(relaxed(o.expression, self.rows.doubles)) for o in self.plan.aggregates}
-        present = masks.present() if self.plan.keys else frozenset[str]()
-        keys = tuple(replace(key, expression=relaxed(key.expression, self.rows.doubles)) for key in self.plan.keys)
-        key_doubles = {new.name for new, old in zip(keys, self.plan.keys, strict=True) if became_double(new, old)}
-        replicate_key = () if self.rows.replicate is None else (Output(self.rows.replicate.name, self.rows.replicate),)
-        weight: Column | None = None
-        seen: Column | None = None
-        extra: list[Output] = []
-        if self.plan.keys and self.rows.unit is not None:
-            counted = Output(self.fresh("seen"), AggregateCall(LONG, "groups_seen", (self.rows.unit,)))
-            calls.append(counted)
-            seen = counted.column
-            extra.append(Output(seen.name, seen))
-        if self.growth is not None and seen is not None:
-            share = _share(self.growth, seen)
-            results = [self._shared(each, share) for each in results]
-            stands_for = Output(self.fresh("weight"), Call(DOUBLE, "average_of", (Literal(DOUBLE, 1.0), share)))
-            extra.append(stands_for)
-            weight = stands_for.column
-        calls += masks.outputs
-        extra += [Output(each.name, each.column) for each in masks.outputs]
-        grouped: Plan = GroupBy(self.rows.plan, (*keys, *replicate_key), tuple(calls), self.plan.sets, self.plan.grouping_id)
-        replicate_ = self.rows.replicate
-        if replicate_ is not None and not self.plan.keys:
-            grouped, replicate_ = self._one_row_each(grouped, replicate_)
-        passed = [Output(key.name, key.column) for key in keys]
-        if self.plan.grouping_id is not None:
-            passed.append(Output(self.plan.grouping_id.name, self.plan.grouping_id))
-        if replicate_ is not None:
-            passed.append(Output(replicate_.name, replicate_))
-        finished = Project(grouped, (*passed, *results, *extra))
-        doubles = frozenset(o.name for o, old in zip(results, self.plan.aggregates, strict=True) if became_double(o, old))
-        evolving = frozenset(o.name for o in self.plan.aggregates) | frozenset(
-            key.name for key in self.plan.keys if self.rows.evolves(key.expression)
-        )
-        extremes = frozenset(o.name for o in self.plan.aggregates if _is_extreme(o.expression))
-        doubles |= key_doubles
+        results = [Output(o.name, self._estimate(o.expression, calls)) for o in plan.aggregates]
+        masks = _Masks(self.fresh, rows)
+        evidence = {o.name: masks.of(relaxed(o.expression, rows.doubles)) for o in plan.aggregates}
+        present = masks.present() if plan.keys else frozenset[str]()
+        keys = tuple(replace(key, expression=relaxed(key.expression, rows.doubles)) for key in plan.keys)
+        standing, results, made = self._standing(calls, results)
+        grouped, replicate_ = self._grouped(keys, (*calls, *masks.outputs))
+        named = [key.column for key in keys] + [each for each in (plan.grouping_id, replicate_) if each is not None]
+        outputs = (*passed(named), *results, *made, *passed(mask.column for mask in masks.outputs))
+        changes = zip((*results, *keys), (*plan.aggregates, *plan.keys), strict=True)
+        doubles = frozenset(new.name for new, old in changes if became_double(new, old))
+        evolving = [o.name for o in plan.aggregates] + [key.name for key in plan.keys if rows.evolves(key.expression)]
+        extremes = frozenset(o.name for o in plan.aggregates if _is_extreme(o.expression))
         return Weighted(
-            finished, replicate_, weight, None, seen, evolving, doubles, extremes, evidence, present, self._row_set()
+            Project(grouped, outputs), standing, replicate_, frozenset(evolving), doubles, extremes,
+            evidence, present, self._row_set(),
         )  # fmt: skip
+
+    def _standing(self, calls: list[Output], results: list[Output]) -> tuple[Standing, list[Output], list[Output]]:
+        """What the groups stand for, the results scaled by what their keys may have missed, and the columns that tell it."""
+        if not self.plan.keys or not isinstance(self.rows.standing, OfUnits):
+            return THEMSELVES, results, []
+        counted = Output(self.fresh("seen"), AggregateCall(LONG, "groups_seen", (self.rows.standing.unit,)))
+        calls.append(counted)
+        seen = Output(counted.name, counted.column)
+        if self.growth is None:
+            return OfKeys(None, seen.column), results, [seen]
+        share = _share(self.growth, seen.column)
+        weight = Output(self.fresh("weight"), Call(DOUBLE, "average_of", (Literal(DOUBLE, 1.0), share)))
+        return OfKeys(weight.column, seen.column), [self._shared(each, share) for each in results], [seen, weight]
+
+    def _grouped(self, keys: tuple[Output, ...], calls: tuple[Output, ...]) -> tuple[Plan, Column | None]:
+        """The groups, in each replicate, and the column that numbers it."""
+        number = self.rows.replicate
+        by = keys if number is None else (*keys, *passed((number,)))
+        grouped = GroupBy(self.rows.plan, by, calls, self.plan.sets, self.plan.grouping_id)
+        return (grouped, number) if keys or number is None else self._one_row_each(grouped, number)
 
     def _row_set(self) -> RowSet:
         """Without keys there is one row; new keys come from units, or from new rows of estimates."""
@@ -82,7 +78,7 @@ class Aggregation:
             return FINAL if self.rows.rows.final else OPEN
         changing = any(self.rows.evolves(key.expression) for key in self.plan.keys)
         below = self.rows.rows.hanging() if changing else self.rows.rows
-        return replace(below, keys=(self.plan,), open=False) if self.rows.unit is not None else below
+        return replace(below, keys=(self.plan,), open=False) if isinstance(self.rows.standing, OfUnits) else below
 
     def _one_row_each(self, grouped: Plan, replicate_: Column) -> tuple[Plan, Column]:
         """Over no rows an aggregate without keys still has a row, in every replicate."""
@@ -167,9 +163,9 @@ class _Masks:
         return self._together(below, expression.where) | self._of_units(_contributes(expression))
 
     def _of_units(self, where: Expression | None) -> frozenset[str]:
-        if self.rows.unit is None or self.rows.replicate is not None:
+        if not isinstance(self.rows.standing, OfUnits) or self.rows.replicate is not None:
             return frozenset()
-        return frozenset({self._added(AggregateCall(LONG, "groups_of", (self.rows.unit,), False, where))})
+        return frozenset({self._added(AggregateCall(LONG, "groups_of", (self.rows.standing.unit,), False, where))})
 
     def _together(self, masks: frozenset[str], where: Expression | None) -> frozenset[str]:
         return frozenset(self._added(AggregateCall(LONG, "groups_in", (Column(LONG, name),), False, where)) for name in masks)

@@ -91,9 +91,8 @@ def _total(keyed: GroupBy, names: dict[str, str], averaged: Expression) -> Expre
 
 def totals_by_unit(counted: CountedKeys, total: Expression, stages: tuple[Gathered, ...]) -> Plan:
     """The sum of the total over the rows of each unit group: columns `key_0`, ..., `unit_group` and `total`."""
-    rows, keys = rows_with_units(counted.aggregate, stages)
-    assert rows.unit is not None  # noqa: S101  rows_with_units refuses others
-    expressions = {key.name: key.expression for key in keys}
+    rows = rows_with_units(counted.aggregate, stages)
+    expressions = {key.name: key.expression for key in rows.keys}
     by = tuple(Output(f"key_{place}", expressions[name]) for place, name in enumerate(counted.by))
     summed = Output("total", AggregateCall(DOUBLE, "sum", (coerce(total, DOUBLE),)))
     return GroupBy(rows.plan, (*by, Output("unit_group", rows.unit)), (summed,))
@@ -101,8 +100,8 @@ def totals_by_unit(counted: CountedKeys, total: Expression, stages: tuple[Gather
 
 def keys_by_unit(counted: CountedKeys, stages: tuple[Gathered, ...]) -> Plan:
     """How many keys of each unit group were seen in how many of them: columns `key_0`, ..., `unit_group`, `seen_in` and `keys`."""
-    rows, keys = rows_with_units(counted.aggregate, stages)
-    assert rows.unit is not None  # noqa: S101  rows_with_units refuses others
+    rows = rows_with_units(counted.aggregate, stages)
+    keys = rows.keys
     unit = Output("unit_group", rows.unit)
     counting = rows.plan if counted.total is None else Filter(rows.plan, Call(BOOLEAN, "isnotnull", (counted.total,)))
     pairs: Plan = GroupBy(counting, (*keys, unit), ())

@@ -51,10 +51,9 @@ def _share(expression: object) -> float | None:
 
 def values_by_unit(column: QuantileColumn, stages: tuple[Gathered, ...]) -> Plan:
     """The values, with the keys and the unit group of each: columns `key_0`, ..., `unit_group` and `value`."""
-    rows, keys = rows_with_units(column.aggregate, stages)
-    assert rows.unit is not None  # noqa: S101  rows_with_units refuses others
+    rows = rows_with_units(column.aggregate, stages)
     value = coerce(column.call.arguments[0], DOUBLE)
     wanted = rows.plan if column.call.where is None else Filter(rows.plan, column.call.where)
     present = Filter(wanted, Call(BOOLEAN, "isnotnull", (value,)))
-    names = tuple(Output(f"key_{place}", key.expression) for place, key in enumerate(keys))
+    names = tuple(Output(f"key_{place}", key.expression) for place, key in enumerate(rows.keys))
     return Project(present, (*names, Output("unit_group", rows.unit), Output("value", value)))

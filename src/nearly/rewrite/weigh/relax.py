@@ -13,6 +13,7 @@ from nearly.errors import Unsupported
 from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, SortKey, UserCall, WindowCall
 from nearly.plan.functions import aggregate, call, cast
 from nearly.plan.functions.casting import coerce
+from nearly.plan.nodes import Output
 from nearly.plan.types import DOUBLE, INTEGERS, is_numeric
 
 _INTERNAL = frozenset({"average_of", "raise_error"})
@@ -72,3 +73,7 @@ def _call(expression: Call, arguments: tuple[Expression, ...]) -> Expression:
     if expression.function in ("div", "%"):
         raise Unsupported(f"{expression.function!r} of an estimate has no meaning before it is exact")
     return call(expression.function, arguments)
+
+
+def became_double(new: Output, old: Output) -> bool:
+    return new.expression.type == DOUBLE and old.expression.type != DOUBLE and is_numeric(old.expression.type)

@@ -9,9 +9,9 @@ from nearly.errors import Unsupported
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import Column, Expression, Literal
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Output, Plan, Project, SetOperation
+from nearly.plan.nodes import Output, Plan, Project, SetOperation, passed
 from nearly.plan.types import DOUBLE, INT, LONG
-from nearly.rewrite.weigh.weighted import Weighted
+from nearly.rewrite.weigh.weighted import OfKeys, OfUnits, Weighted
 
 EVERYWHERE = 64
 """Rows that hang on no unit count as seen in more groups than there are."""
@@ -32,16 +32,13 @@ class Uniting:
     def sides(self) -> tuple[tuple[Weighted, Plan], ...]:
         return (self.left, self.plan.left), (self.right, self.plan.right)
 
-    def rows(self) -> Weighted:
+    def rows(self, of_left: OfUnits, of_right: OfUnits) -> Weighted:
         """Rows of units, with their replicate, weight and unit."""
         left, right, plan = self.left, self.right, self.plan
-        kinds = [(left.replicate, right.replicate), (left.weight, right.weight), (left.unit, right.unit), (left.seen, right.seen)]
-        if (
-            left.evolving & plan.left.names
-            or right.evolving & plan.right.names
-            or any((a is None) != (b is None) for a, b in kinds)
-        ):
+        evolving = left.evolving & plan.left.names or right.evolving & plan.right.names
+        if evolving or (left.replicate is None) != (right.replicate is None):
             raise Unsupported("a union of estimates with rows")
+        kinds = [(left.replicate, right.replicate), (of_left.weight, of_right.weight), (of_left.unit, of_right.unit)]
         pairs = [(a, b) for a, b in kinds if isinstance(a, Column) and isinstance(b, Column)]
         masks = max(len(left.present), len(right.present))
         made = [Column(a.type, self.fresh("carried")) for a, _ in pairs] + [
@@ -51,7 +48,7 @@ class Uniting:
         for at, (side, old) in enumerate(self.sides):
             present: list[Expression] = [Column(LONG, name) for name in sorted(side.present)]
             row = [*(pair[at] for pair in pairs), *present, *[EVERY_GROUP] * (masks - len(present))]
-            columns = tuple(Output(column.name, column) for column in old.columns)
+            columns = passed(old.columns)
             sides.append(Project(side.plan, (*columns, *self._named(row))))
         united = SetOperation(sides[0], sides[1], "union", True, (*plan.given, *made))
         renamed = {a.name: new for (a, _), new in zip(pairs, made, strict=False)}
@@ -60,7 +57,7 @@ class Uniting:
             return renamed.get(column.name, column) if isinstance(column, Column) else column
 
         return Weighted(
-            united, after(left.replicate), after(left.weight), after(left.unit), after(left.seen),
+            united, OfUnits(after(of_left.weight), after(of_left.unit)), after(left.replicate),
             present=frozenset(column.name for column in made[len(pairs) :]), rows=left.rows.and_of(right.rows),
         )  # fmt: skip
 
@@ -83,7 +80,7 @@ class Uniting:
             return frozenset(given[place].name for place in at)
 
         return Weighted(
-            united, extra[2] if len(extra) > 2 else None, extra[0] if left.weight or right.weight else None, None, extra[1],
+            united, OfKeys(extra[0] if left.weight or right.weight else None, extra[1]), extra[2] if len(extra) > 2 else None,
             names(evolving), names(doubles), names(extremes),
             {given[place].name: frozenset(each.name for each in masks[place]) for place in evolving},
             rows=left.rows.and_of(right.rows),

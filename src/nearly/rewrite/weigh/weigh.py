@@ -18,26 +18,13 @@ from nearly.errors import Unsupported
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, WindowCall, columns_of, same
 from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import (
-    Apply,
-    Filter,
-    GroupBy,
-    Input,
-    Join,
-    Limit,
-    Output,
-    Plan,
-    Project,
-    SetOperation,
-    Sort,
-    Window,
-)
+from nearly.plan.nodes import Apply, Filter, GroupBy, Input, Join, Limit, Output, Plan, Project, SetOperation, Sort, Window, passed
 from nearly.plan.types import BOOLEAN, DOUBLE, INT, LONG
 from nearly.rewrite.stream.cut import Gathered
 from nearly.rewrite.weigh.aggregate import Aggregation
-from nearly.rewrite.weigh.relax import relaxed, relaxed_keys, relaxed_to
+from nearly.rewrite.weigh.relax import became_double, relaxed, relaxed_keys, relaxed_to
 from nearly.rewrite.weigh.union import Uniting
-from nearly.rewrite.weigh.weighted import FINAL, OPEN, REPLICATES, WEIGHTS, Growths, Weighted, became_double
+from nearly.rewrite.weigh.weighted import FINAL, OPEN, REPLICATES, THEMSELVES, WEIGHTS, Growths, OfPieces, OfUnits, Weighted
 
 
 def weigh(tail: Plan, stages: tuple[Gathered, ...], weight: float, growths: Growths) -> Weighted:
@@ -59,19 +46,28 @@ def keyed_aggregates(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[GroupBy,
 
 def incidence(plan: GroupBy, stages: tuple[Gathered, ...]) -> Plan:
     """How many keys of an aggregate were seen in how many unit groups: columns `seen_in` and `keys`."""
-    rows, keys = rows_with_units(plan, stages)
-    assert rows.unit is not None  # noqa: S101  rows_with_units refuses others
+    rows = rows_with_units(plan, stages)
     seen = Output("seen", AggregateCall(LONG, "groups_seen", (rows.unit,)))
-    counted = GroupBy(rows.plan, keys, (seen,))
+    counted = GroupBy(rows.plan, rows.keys, (seen,))
     return GroupBy(counted, (Output("seen_in", seen.column),), (Output("keys", AggregateCall(LONG, "count", ())),))
 
 
-def rows_with_units(plan: GroupBy, stages: tuple[Gathered, ...]) -> tuple[Weighted, tuple[Output, ...]]:
-    """The rows that an aggregate groups, which know their unit, and its keys over them."""
+@dataclass(frozen=True, slots=True)
+class UnitRows:
+    """The rows that an aggregate groups, the column with their unit, and the aggregate's keys over them."""
+
+    plan: Plan
+    unit: Column
+    keys: tuple[Output, ...]
+
+
+def rows_with_units(plan: GroupBy, stages: tuple[Gathered, ...]) -> UnitRows:
+    """What an aggregate groups, where that are rows of units."""
     rows = _Weigher({stage.name: stage for stage in stages}, {}, 1.0).visit(plan.child)
-    if rows.unit is None:
+    if not isinstance(rows.standing, OfUnits):
         raise Unsupported("rows without a unit have no incidence")
-    return rows, tuple(replace(key, expression=relaxed(key.expression, rows.doubles)) for key in plan.keys)
+    keys = tuple(replace(key, expression=relaxed(key.expression, rows.doubles)) for key in plan.keys)
+    return UnitRows(rows.plan, rows.standing.unit, keys)
 
 
 def _over_units(plan: Plan, streamed: set[str]) -> bool:
@@ -114,11 +110,11 @@ class _Weigher:
             return Weighted(plan, rows=OPEN if stage is not None and stage.streamed else FINAL)
         unit = Column(INT, stage.unit)
         if self.weight is not None:
-            return Weighted(plan, None, Literal(DOUBLE, self.weight), unit, rows=OPEN)
+            return Weighted(plan, OfUnits(Literal(DOUBLE, self.weight), unit), rows=OPEN)
         names = [Output(self.fresh(column.name), column) for column in WEIGHTS.given]
         weights = Project(WEIGHTS, tuple(names))
         joined = Join(plan, weights, "inner", Call(BOOLEAN, "=", (unit, names[1].column)))
-        return Weighted(joined, names[0].column, names[2].column, unit)
+        return Weighted(joined, OfUnits(names[2].column, unit), names[0].column)
 
     def filter(self, plan: Filter) -> Weighted:
         child = self.visit(plan.child)
@@ -153,19 +149,11 @@ class _Weigher:
         if kind in ("semi", "anti"):
             found = _hanging(replace(left, plan=joined), plan.condition, right)
             return found if right.rows.final else replace(found, rows=found.rows.hanging())
-        rows = left if left.unit is not None or right.unit is None else right
-        weight = rows.weight
-        if left.unit is not None and right.unit is not None and left.weight is not None and right.weight is not None:
-            weight = Call(DOUBLE, "*", (left.weight, right.weight))
-        elif weight is None:
-            weight = left.weight or right.weight
-        if weight is not None and not isinstance(weight, Column | Literal):
-            raise Unsupported("two streamed tables meet only at the driver")
-        seen = None if rows.unit is not None else left.seen or right.seen
+        standing = left.standing_with(right)
         evolving, extremes = left.evolving | right.evolving, left.extremes | right.extremes
         both = left.rows.and_of(right.rows)
         found = Weighted(
-            joined, left.replicate or right.replicate, weight, rows.unit, seen, evolving, doubles, extremes,
+            joined, standing, left.replicate or right.replicate, evolving, doubles, extremes,
             {**left.evidence, **right.evidence}, left.present | right.present,
             both.hanging() if kind == "left" and not right.rows.final else both,
         )  # fmt: skip
@@ -199,9 +187,10 @@ class _Weigher:
 
     def set_operation(self, plan: SetOperation) -> Weighted:
         left, right = self.visit(plan.left), self.visit(plan.right)
-        if left.unit is not None and right.unit is not None and plan.kind == "union" and plan.every:
-            return Uniting(self.fresh, plan, left, right).rows()
-        if plan.kind == "union" and plan.every and left.unit is None and right.unit is None:
+        of_units = [side.standing for side in (left, right) if isinstance(side.standing, OfUnits)]
+        if plan.kind == "union" and plan.every and len(of_units) == 2:
+            return Uniting(self.fresh, plan, left, right).rows(*of_units)
+        if plan.kind == "union" and plan.every and not of_units:
             if left.replicate is not None or right.replicate is not None:
                 left, right = (side if side.replicate is not None else self._in_every_replicate(side) for side in (left, right))
             return Uniting(self.fresh, plan, left, right).estimates()
@@ -242,8 +231,8 @@ class _Weigher:
         One that aggregates rows of units may tell more.
         """
         child = self.visit(plan.child)
-        if plan.keys is not None and child.unit is not None and not any(child.evolves(column) for column in plan.taken):
-            return self._aggregated_by_user(plan, child)
+        if plan.keys is not None and isinstance(child.standing, OfUnits) and not any(child.evolves(each) for each in plan.taken):
+            return self._aggregated_by_user(plan, child, child.standing)
         streamed = any(isinstance(node, Input) and self.stages[node.source].streamed for node in plan.walk())
         if child.replicate is not None or isinstance(child.weight, Column) or (streamed and self.weight is None):
             raise Unsupported("a Python function over estimates has no replicates")
@@ -254,48 +243,47 @@ class _Weigher:
             return Weighted(applied, evolving=frozenset(column.name for column in plan.given[plan.keys :]), rows=OPEN)
         changes = any(column.name in child.evolving for column in plan.taken)
         rows = FINAL if child.rows.final and not changes else OPEN
-        return Weighted(applied, weight=child.weight, evolving=applied.names if changes else frozenset(), rows=rows)
+        standing = THEMSELVES if child.weight is None else OfPieces(child.weight)
+        return Weighted(applied, standing, evolving=applied.names if changes else frozenset(), rows=rows)
 
-    def _aggregated_by_user(self, plan: Apply, child: Weighted) -> Weighted:
+    def _aggregated_by_user(self, plan: Apply, child: Weighted, units: OfUnits) -> Weighted:
         """A user's aggregate of the rows of units, in each replicate: totals are scaled, what is neither mean nor total is open."""
         by = child.replicate
-        rows = Project(child.plan, tuple(Output(column.name, column) for column in (*plan.taken, *(() if by is None else (by,)))))
+        number = () if by is None else (by,)
+        rows = Project(child.plan, passed((*plan.taken, *number)))
         made: Plan = replace(plan, child=rows, by=by)
-        assert child.weight is not None  # noqa: S101  rows of units have weights
-        weight = child.weight
+        weight = units.weight
         if by is not None and "total" in plan.estimates:
-            made, weight = self._with_weights(made, child, by)
+            made, weight = self._with_weights(made, child.plan, weight, by)
         keys, values = plan.given[: plan.keys], plan.given[plan.keys :]
         kinds = dict(zip((value.name for value in values), plan.estimates or (None,) * len(values), strict=True))
         totals = frozenset(name for name, kind in kinds.items() if kind == "total")
-        outputs = [Output(column.name, column) for column in (*keys, *(() if by is None else (by,)))]
+        outputs = [*passed((*keys, *number))]
         for value in values:
             scaled = Call(DOUBLE, "*", (coerce(value, DOUBLE), weight)) if value.name in totals else value
             outputs.append(Output(value.name, scaled))
         unknown = frozenset(name for name, kind in kinds.items() if kind is None)
-        found = Weighted(made, by, evolving=frozenset(kinds), doubles=totals, extremes=unknown, rows=OPEN if keys else FINAL)
+        found = Weighted(
+            made, replicate=by, evolving=frozenset(kinds), doubles=totals, extremes=unknown, rows=OPEN if keys else FINAL
+        )
         if by is None:
-            found = self._with_evidence(found, plan, child)
+            found = self._with_evidence(found, plan, child.plan, units.unit)
         return replace(found, plan=Project(found.plan, (*outputs, *(each for each in found.carried if each.expression != by))))
 
-    def _with_evidence(self, made: Weighted, plan: Apply, child: Weighted) -> Weighted:
+    def _with_evidence(self, made: Weighted, plan: Apply, rows: Plan, unit: Column) -> Weighted:
         """Rows of a user's aggregate with the unit groups of their keys."""
-        assert child.unit is not None  # noqa: S101  it aggregates rows of units
         keys = plan.taken[: plan.keys]
         names = [Output(self.fresh("key"), key) for key in keys]
-        mask = Output(self.fresh("groups"), AggregateCall(LONG, "groups_of", (child.unit,)))
+        mask = Output(self.fresh("groups"), AggregateCall(LONG, "groups_of", (unit,)))
         condition = same([*plan.given[: plan.keys]], [name.column for name in names])
-        joined = Join(made.plan, GroupBy(child.plan, tuple(names), (mask,)), "cross" if condition is None else "inner", condition)
+        joined = Join(made.plan, GroupBy(rows, tuple(names), (mask,)), "cross" if condition is None else "inner", condition)
         return replace(made, plan=joined, evidence=dict.fromkeys(made.evolving, frozenset({mask.name})))
 
-    def _with_weights(self, made: Plan, child: Weighted, by: Column) -> tuple[Plan, Expression]:
+    def _with_weights(self, made: Plan, rows: Plan, weight_: Expression, by: Column) -> tuple[Plan, Expression]:
         """Rows of replicates with what a row weighs in each."""
-        assert child.weight is not None  # noqa: S101  rows of units have weights
-        name, weight = (
-            Output(self.fresh("replicate"), by),
-            Output(self.fresh("weight"), AggregateCall(DOUBLE, "max", (child.weight,))),
-        )
-        weights = GroupBy(child.plan, (name,), (weight,))
+        name = Output(self.fresh("replicate"), by)
+        weight = Output(self.fresh("weight"), AggregateCall(DOUBLE, "max", (weight_,)))
+        weights = GroupBy(rows, (name,), (weight,))
         return Join(made, weights, "inner", Call(BOOLEAN, "=", (by, name.column))), weight.column
 
 

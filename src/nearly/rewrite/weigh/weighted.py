@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
+from nearly.errors import Unsupported
 from nearly.plan.expressions import Column, Expression, columns_of
-from nearly.plan.nodes import GroupBy, Input, Output, Plan
-from nearly.plan.types import DOUBLE, INT, LONG, is_numeric
+from nearly.plan.nodes import GroupBy, Input, Output, Plan, passed
+from nearly.plan.types import DOUBLE, INT, LONG
 
 WEIGHTS = Input("weights", (Column(INT, "replicate"), Column(INT, "unit_group"), Column(DOUBLE, "unit_weight")))
 REPLICATES = Input("replicates", (Column(INT, "replicate"),))
@@ -47,21 +49,53 @@ OPEN = RowSet(open=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
-    """A relation of estimates: which columns evolve, which of them became doubles, and what a row stands for.
+class OfUnits:
+    """Rows that were read: each stands for `weight` rows, and belongs to a unit."""
 
-    `seen` counts the unit groups in which the key behind a row occurs. `extremes` are columns that hang on the least or greatest of
-    the values read: replicates say nothing about how far it will move.
+    weight: Expression
+    unit: Column
+
+
+@dataclass(frozen=True, slots=True)
+class OfKeys:
+    """Rows of groups: `seen` counts the unit groups with the key behind a row, which may stand for others that were missed."""
+
+    weight: Expression | None
+    seen: Column
+
+
+@dataclass(frozen=True, slots=True)
+class OfPieces:
+    """Rows that a user's function made of rows of units: their unit is lost, their weight is not."""
+
+    weight: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Themselves:
+    """Rows that stand for themselves."""
+
+    weight: ClassVar[None] = None
+
+
+Standing = OfUnits | OfKeys | OfPieces | Themselves
+THEMSELVES = Themselves()
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A relation of estimates: what a row stands for, which columns evolve, and which of them became doubles.
+
+    `replicate` numbers the replicate of each row; it is None where all rows are those of a point estimate, or of every replicate.
+    `extremes` are columns that hang on the least or greatest of the values read: replicates say nothing about how far it will move.
 
     `evidence` names, for each column that evolves, the columns with the unit groups (one bit each) that contributed to it: an
     estimate is as good as the poorest of them. `present` names those that the rows themselves hang on.
     """
 
     plan: Plan
+    standing: Standing = THEMSELVES
     replicate: Column | None = None
-    weight: Expression | None = None
-    unit: Column | None = None
-    seen: Column | None = None
     evolving: frozenset[str] = frozenset()
     doubles: frozenset[str] = frozenset()
     extremes: frozenset[str] = frozenset()
@@ -70,11 +104,35 @@ class Weighted:
     rows: RowSet = FINAL
 
     @property
+    def weight(self) -> Expression | None:
+        return self.standing.weight
+
+    @property
+    def seen(self) -> Column | None:
+        return self.standing.seen if isinstance(self.standing, OfKeys) else None
+
+    def standing_with(self, other: Weighted) -> Standing:
+        """What a row made of two stands for: rows of units for their like, whatever they meet."""
+        match self.standing, other.standing:
+            case (OfUnits(), OfUnits()):
+                raise Unsupported("two streamed tables meet only at the driver")
+            case (OfUnits() as units, _) | (_, OfUnits() as units):
+                return units
+        weight, seen = self.weight or other.weight, self.seen or other.seen
+        if seen is not None:
+            return OfKeys(weight, seen)
+        return THEMSELVES if weight is None else OfPieces(weight)
+
+    @property
     def carried(self) -> tuple[Output, ...]:
         """The columns that every projection must pass on."""
-        columns = [each for each in (self.replicate, self.weight, self.unit, self.seen) if isinstance(each, Column)]
+        match self.standing:
+            case OfUnits(weight, column) | OfKeys(weight, column):
+                columns = [each for each in (self.replicate, weight, column) if isinstance(each, Column)]
+            case _:
+                columns = [] if self.replicate is None else [self.replicate]
         masks = self.present.union(*self.evidence.values())
-        return tuple(Output(column.name, column) for column in (*columns, *(Column(LONG, name) for name in sorted(masks))))
+        return passed((*columns, *(Column(LONG, name) for name in sorted(masks))))
 
     def contributing(self, names: Iterable[str]) -> frozenset[str]:
         """The evidence of some columns together."""
@@ -86,7 +144,3 @@ class Weighted:
 
 Growths = dict[Plan, Growth]
 """The growth of the keys of an aggregate of the tail; without an entry every key is taken as seen in all unit groups."""
-
-
-def became_double(new: Output, old: Output) -> bool:
-    return new.expression.type == DOUBLE and old.expression.type != DOUBLE and is_numeric(old.expression.type)

@@ -6,13 +6,14 @@ import json
 import math
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
-from nearly.errors import EngineError, SchemaError
+from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan import types
 from nearly.synopsis.build.drafting import Shape
 from nearly.synopsis.columns.domain import Domain
-from nearly.synopsis.columns.reading import Schema
+from nearly.synopsis.structure.schema import MeasuredColumn, Schema
 
 FORMAT = 2
 SAMPLED_ROWS_PER_MILLISECOND = 40_000
@@ -63,6 +64,48 @@ def partial_leaves(leaves: int, split: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Options:
+    """How a synopsis is to be made. `sample` is the share of rows that is stored as samples; `per_query` sets it instead by the
+    share of rows a query looks at."""
+
+    leaves: int = 64
+    sample: float = 0.005
+    per_query: float | None = None
+    method: str = "sampled"
+    focus: str = "all"
+    pooled: bool = False
+    seed: int = 0
+    budget: Budget = field(default_factory=Budget)
+
+    def __post_init__(self) -> None:
+        for name in ("sample", "per_query"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= 1:
+                raise SchemaError(f"{name}={value} must be above 0 and at most 1")
+        if not isinstance(self.leaves, int) or isinstance(self.leaves, bool):
+            raise SchemaError(f"leaves={self.leaves!r} must be a whole number")
+
+    def shape(self, columns: tuple[int, ...], all_columns: int, rows: int, measure: int = 0) -> Shape:
+        """The shape of one tree."""
+        leaves = self.budget.leaves(self.leaves)
+        share = self.sample
+        if self.per_query is not None:
+            share = self.per_query * leaves / partial_leaves(leaves, len(columns))
+        wanted = min(rows, math.ceil(share * rows))
+        target = self.budget.samples(max(2, wanted), leaves, all_columns, len(columns))
+        return Shape(columns, leaves, target, self.method, self.focus, self.pooled, measure)
+
+
+def options_from(given: dict[str, Any]) -> Options:
+    """Options by name; one that does not exist is an error that offers those that do."""
+    known = [each.name for each in fields(Options)]
+    for name in given:
+        if name not in known:
+            raise unknown("option", name, known)
+    return Options(**given)
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
     """The definition of a synopsis. `version` is that of the table's content when it was built; `identity` tells it from
     others that had or will have its name."""
@@ -81,7 +124,8 @@ class Definition:
             "format": FORMAT, "name": self.name, "table": self.table, "version": self.version, "rows": self.rows,
             "identity": self.identity,
             "columns": [{"name": each.name, "type": str(each.type), "texts": each.texts} for each in schema.domains],
-            "measure": {"name": schema.measure, "type": str(schema.measure_type)}, "key": list(schema.key), "seed": schema.seed,
+            "measures": [{"name": each.name, "type": str(each.type)} for each in schema.measures], "key": list(schema.key),
+            "seed": schema.seed,
             "shapes": [asdict(shape) for shape in self.shapes],
         }  # fmt: skip
 
@@ -94,8 +138,9 @@ class Definition:
                     f"the synopsis was written in format {found['format']}, this version reads {FORMAT}; build it again"
                 )
             domains = [Domain(each["name"], types.from_name(each["type"]), list(each["texts"])) for each in found["columns"]]
-            measure = found["measure"]
-            schema = Schema(domains, measure["name"], types.from_name(measure["type"]), tuple(found["key"]), found["seed"])
+            measures = found["measures"] if "measures" in found else [found["measure"]]
+            measured = tuple(MeasuredColumn(each["name"], types.from_name(each["type"])) for each in measures)
+            schema = Schema(domains, measured, tuple(found["key"]), found["seed"])
             shapes = tuple(Shape(**{**shape, "columns": tuple(shape["columns"])}) for shape in found["shapes"])
             return cls(found["name"], found["table"], found["version"], found["rows"], schema, shapes, found["identity"])
         except (KeyError, TypeError, ValueError) as trouble:

@@ -11,14 +11,13 @@ import numpy as np
 
 from nearly.errors import SchemaError
 from nearly.synopsis.partition import one_column
+from nearly.synopsis.partition.one_column import Prefixes
 from nearly.synopsis.partition.several_columns import MaximumVariance, grow
-from nearly.synopsis.partition.variance import Prefixes
-from nearly.synopsis.structure.extremes import Outliers
 from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate, empty
-from nearly.synopsis.structure.sample import Sample, arranged, lowest_tickets
 from nearly.synopsis.structure.state import Leaves, TreeState
-from nearly.synopsis.structure.statistics import Scales, frame_for
-from nearly.synopsis.structure.tree import Tree, from_cuts, single_leaf
+from nearly.synopsis.structure.statistics import Scales, scales_for
+from nearly.synopsis.structure.stored_rows import Outliers, Sample, arranged, lowest_tickets
+from nearly.synopsis.structure.tree import Tree, among, from_cuts, single_leaf
 
 SAMPLES_PER_LEAF = 32
 """Rows of the optimisation sample for each leaf of a tree on one column."""
@@ -34,7 +33,8 @@ MOST_OUTLIERS = 64
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a tree is to be made: which columns split it, how many leaves, how many sampled rows in all, by which partitioning."""
+    """How a tree is to be made: which columns split it, how many leaves, how many sampled rows in all, by which partitioning, and
+    for which of the measures."""
 
     columns: tuple[int, ...]
     leaves: int
@@ -42,6 +42,7 @@ class Shape:
     method: str = "sampled"
     focus: str = "all"
     pooled: bool = False
+    measure: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.leaves <= MOST_LEAVES:
@@ -83,22 +84,26 @@ def plan_tree(shape: Shape, sample: Rows, weights: Floats | None = None) -> Tree
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A tree before its rows were read: the frame, and for each leaf below which ticket a row is offered to the sample."""
+    """A tree before its rows were read: the scales, and for each leaf below which ticket a row is offered to the sample.
 
-    frame: Scales
+    With `only`, rows of these leaves are counted and no others.
+    """
+
+    scales: Scales
     quota: Integers
     ceiling: Floats
     shape: Shape
+    only: slice | None = None
 
 
 def draft(shape: Shape, sample: Rows, rows: int) -> Draft:
     """What the second pass needs, from the sample of the first and the number of rows."""
-    return draft_for(shape, sample, rows, frame_for(plan_tree(shape, sample), sample), np.ones(len(sample)))
+    return draft_for(shape, sample, rows, scales_for(plan_tree(shape, sample), sample), np.ones(len(sample)))
 
 
-def draft_for(shape: Shape, sample: Rows, rows: int, frame: Scales, weights: Floats) -> Draft:
+def draft_for(shape: Shape, sample: Rows, rows: int, scales: Scales, weights: Floats) -> Draft:
     """The same for a tree that is given; `weights` say how many rows each sampled one stands for."""
-    tree = frame.tree
+    tree = scales.tree
     leaf = tree.leaf_of(sample.coordinates)
     share = np.bincount(leaf, weights, tree.leaves) / max(float(weights.sum()), 1.0)
     quota = _quotas(shape, share * rows)
@@ -107,7 +112,7 @@ def draft_for(shape: Shape, sample: Rows, rows: int, frame: Scales, weights: Flo
     ceiling = np.minimum(1.0, SLACK * (quota + 4.0 * np.sqrt(quota) + 4.0) / np.maximum(fewest, 1.0))
     if shape.pooled:
         ceiling = np.full(tree.leaves, min(1.0, 1.5 * _drawn_of(shape, rows) / max(rows, 1)))
-    return Draft(frame, quota, ceiling, shape)
+    return Draft(scales, quota, ceiling, shape)
 
 
 def _drawn_of(shape: Shape, rows: float) -> int:
@@ -140,35 +145,38 @@ class LeafCounts:
 
     @classmethod
     def nothing(cls, plan: Draft) -> LeafCounts:
-        return cls(Leaves.nothing(plan.frame), Outliers.nothing(plan.frame, plan.shape.outliers), [])
+        return cls(Leaves.nothing(plan.scales), Outliers.nothing(plan.scales, plan.shape.outliers), [])
 
     def add(self, plan: Draft, rows: Rows) -> None:
         """Count rows, keep outliers, and all rows whose ticket is low enough."""
-        leaf = plan.frame.tree.leaf_of(rows.coordinates)
+        leaf = plan.scales.tree.leaf_of(rows.coordinates)
+        if plan.only is not None:
+            inside = among(leaf, plan.only)
+            rows, leaf = rows.take(inside), leaf[inside]
         self.offered.append(rows.take(rows.ticket < plan.ceiling[leaf]))
-        self.leaves.come(plan.frame, rows, leaf)
-        self.outliers, rest, leaf = self.outliers.with_rows(plan.frame, rows, leaf)
-        self.leaves.count(plan.frame, rest, leaf)
+        self.leaves.come(plan.scales, rows, leaf)
+        self.outliers, rest, leaf = self.outliers.with_rows(plan.scales, rows, leaf)
+        self.leaves.count(plan.scales, rest, leaf)
 
     def merge(self, plan: Draft, other: LeafCounts) -> None:
         self.leaves.merge(other.leaves)
-        self.outliers, rest, leaf = self.outliers.merged(plan.frame, other.outliers)
-        self.leaves.count(plan.frame, rest, leaf)
+        self.outliers, rest, leaf = self.outliers.merged(plan.scales, other.outliers)
+        self.leaves.count(plan.scales, rest, leaf)
         self.offered += other.offered
 
 
 def finished(plan: Draft, part: LeafCounts) -> TreeState:
     """The state, once all parts are merged."""
-    outliers, rest, leaf = part.outliers.cleared(plan.frame, plan.shape.outliers)
-    part.leaves.count(plan.frame, rest, leaf)
+    outliers, rest, leaf = part.outliers.cleared(plan.scales, plan.shape.outliers)
+    part.leaves.count(plan.scales, rest, leaf)
     offered, leaf = _offered(plan, part)
-    drawn = ~outliers.holds(plan.frame, offered, leaf)
-    return TreeState(plan.frame, part.leaves, _drawn(plan, offered.take(drawn), leaf[drawn]), outliers)
+    drawn = ~outliers.holds(plan.scales, offered, leaf)
+    return TreeState(plan.scales, part.leaves, _drawn(plan, offered.take(drawn), leaf[drawn]), outliers)
 
 
 def _offered(plan: Draft, part: LeafCounts) -> tuple[Rows, Integers]:
-    offered = concatenate(part.offered) if part.offered else empty(plan.frame.tree.dimensions)
-    return offered, plan.frame.tree.leaf_of(offered.coordinates)
+    offered = concatenate(part.offered) if part.offered else empty(plan.scales.tree.dimensions)
+    return offered, plan.scales.tree.leaf_of(offered.coordinates)
 
 
 def _drawn(plan: Draft, offered: Rows, leaf: Integers) -> Sample:

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from nearly.synopsis.build.drafting import LeafCounts
-from nearly.synopsis.structure.extremes import Largest, Outliers
 from nearly.synopsis.structure.rows import Floats, Integers, Rows, concatenate, empty
-from nearly.synopsis.structure.sample import Sample
-from nearly.synopsis.structure.state import Leaves, TreeState
+from nearly.synopsis.structure.state import Largest, Leaves, TreeState
 from nearly.synopsis.structure.statistics import Hull, Scales
+from nearly.synopsis.structure.stored_rows import Outliers, Sample
 from nearly.synopsis.structure.tree import Tree
 
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -132,12 +131,12 @@ def unpack_sample(arrays: Arrays) -> Sample:
 
 
 def pack_state(state: TreeState) -> Arrays:
-    tree, frame = state.frame.tree, state.frame
+    tree, scales = state.scales.tree, state.scales
     packed = pack_leaves(state.leaves) | pack_sample(state.sample) | pack_outliers(state.outliers)
     packed |= {
         "tree_dimension": tree.dimension, "tree_cut": tree.cut, "tree_right": tree.right,
         "tree_dimensions": np.array(tree.dimensions),
-        "centre": np.array(frame.centre), "origin": frame.origin, "span": frame.span, "middle": frame.middle,
+        "centre": np.array(scales.centre), "origin": scales.origin, "span": scales.span, "middle": scales.middle,
         "built_variance": state.built_variance,
     }  # fmt: skip
     return packed
@@ -145,5 +144,5 @@ def pack_state(state: TreeState) -> Arrays:
 
 def unpack_state(arrays: Arrays) -> TreeState:
     tree = Tree(arrays["tree_dimension"], arrays["tree_cut"], arrays["tree_right"], int(arrays["tree_dimensions"]))
-    frame = Scales(tree, float(arrays["centre"]), arrays["origin"], arrays["span"], arrays["middle"])
-    return TreeState(frame, unpack_leaves(arrays), unpack_sample(arrays), unpack_outliers(arrays), arrays["built_variance"])
+    scales = Scales(tree, float(arrays["centre"]), arrays["origin"], arrays["span"], arrays["middle"])
+    return TreeState(scales, unpack_leaves(arrays), unpack_sample(arrays), unpack_outliers(arrays), arrays["built_variance"])

@@ -1,19 +1,31 @@
-"""The two passes of a build as tasks over rows: the first samples, the second counts every row in its leaf."""
+"""The two passes of a build over a table: the first samples and plans, the second counts every row in its leaf."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nearly.synopsis.build.drafting import Draft, LeafCounts
-from nearly.synopsis.build.packing import from_bytes, pack_part, to_bytes
-from nearly.synopsis.columns.domain import MOST_TEXTS
-from nearly.synopsis.columns.reading import Schema, row_numbers
-from nearly.synopsis.structure.rows import Hashes, tickets_of
+from nearly.engine.engine import Engine
+from nearly.engine.row_scan import scan_rows
+from nearly.engine.storage.blocks import Block
+from nearly.engine.storage.layouts import Table, resolve
+from nearly.errors import SchemaError
+from nearly.synopsis.build.definition import Definition, Options, column_sets
+from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, finished
+from nearly.synopsis.build.packing import from_bytes, pack_part, to_bytes, unpack_part
+from nearly.synopsis.columns.domain import MOST_TEXTS, Domain, domains_for
+from nearly.synopsis.structure.rows import MISSING, Hashes, Rows, empty, tickets_of
+from nearly.synopsis.structure.schema import MeasuredColumn, Schema, row_numbers
+from nearly.synopsis.structure.state import TreeState
+
+Progress = Callable[[float], None]
 
 PLANNING = 0x706C616E
 """Sets the draw of the planning sample apart from that of the leaf samples."""
@@ -76,14 +88,21 @@ class Census:
 
     def take(self, file: int, first_row: int, batch: pa.RecordBatch) -> None:
         if not self._parts:
-            self._parts = [LeafCounts.nothing(draft) for draft in self.drafts]
+            self._parts = [LeafCounts.nothing(each) for each in self.drafts]
         rows = self.schema.rows(batch, row_numbers(file, first_row, batch.num_rows))
-        for draft, part in zip(self.drafts, self._parts, strict=True):
-            part.add(draft, rows)
+        if not self._one_measure:
+            rows = self.schema.identified(rows)
+        for each, part in zip(self.drafts, self._parts, strict=True):
+            part.add(each, rows.of(each.shape.measure))
+
+    @property
+    def _one_measure(self) -> bool:
+        """Then rows can be identified when few are left; with several measures a tree's own rows do not have all values."""
+        return len(self.schema.measures) == 1
 
     def finish(self) -> bytes:
-        parts = self._parts or [LeafCounts.nothing(draft) for draft in self.drafts]
-        for part in parts:
+        parts = self._parts or [LeafCounts.nothing(each) for each in self.drafts]
+        for part in parts if self._one_measure else ():
             part.offered = [self.schema.identified(rows) for rows in part.offered]
             part.outliers = replace(part.outliers, rows=self.schema.identified(part.outliers.rows))
         packed = [pack_part(part, len(self.schema.domains)) for part in parts]
@@ -102,3 +121,70 @@ class Contents:
 
     def finish(self) -> bytes:
         return np.concatenate([np.empty(0, np.uint64), *self._found]).tobytes()
+
+
+def build(
+    engine: Engine, name: str, table: Table, measure: str | Sequence[str], on: Any, key: Sequence[str] | None, options: Options,
+    progress: Progress | None = None,
+) -> tuple[Definition, list[TreeState]]:  # fmt: skip
+    """Two passes: a survey that plans the trees, a census that counts every row."""
+    sets = [resolve(table.columns, each, "on") for each in column_sets(on)]
+    names = list(dict.fromkeys(each for columns in sets for each in columns))
+    identity = table.key if key is None else resolve(table.columns, key, "key")
+    measured = [table.column(each) for each in ([measure] if isinstance(measure, str) else measure)]
+    if not measured:
+        raise SchemaError("measure=[] names no column; a synopsis needs at least one to aggregate")
+    columns = [(each, table.column(each).type) for each in names]
+    measures = tuple(dict.fromkeys(MeasuredColumn(each.name, each.type) for each in measured))
+    schema = Schema(domains_for(columns), measures, identity, options.seed)
+    places = [tuple(names.index(each) for each in columns) for columns in sets]
+    shapes = tuple(options.shape(columns, len(names), table.rows, number) for number in range(len(measures)) for columns in places)
+    report = progress or (lambda _: None)
+    drafts = [draft(shape, sample, table.rows) for shape, sample in _planned(engine, table, schema, shapes)]
+    report(0.5)
+    parts = census(engine, table, schema, drafts)
+    report(1.0)
+    states = [finished(each, part) for each, part in zip(drafts, parts, strict=True)]
+    return Definition(name, table.name, table.content, table.rows, schema, shapes), states
+
+
+def _planned(engine: Engine, table: Table, schema: Schema, shapes: Sequence[Shape]) -> list[tuple[Shape, Rows]]:
+    """The planning sample for each tree, from the first pass."""
+    if not table.rows:
+        return [(shape, empty(len(schema.domains))) for shape in shapes]
+    wanted = max(shape.optimisation_rows for shape in shapes)
+    survey = Survey(schema, min(1.0, 1.1 * wanted / table.rows))
+    sampled = surveyed(schema, scan_rows(engine, table, schema.columns, survey))
+    rows = empty(len(schema.domains)) if sampled is None else schema.rows(sampled)
+    return [(shape, rows.of(shape.measure)) for shape in shapes]
+
+
+def census(
+    engine: Engine, table: Table, schema: Schema, drafts: Sequence[Draft], blocks: Sequence[Block] | None = None
+) -> list[LeafCounts]:
+    """The second pass: one part per tree, merged over all tasks."""
+    parts = [LeafCounts.nothing(each) for each in drafts]
+    if not table.rows:
+        return parts
+    for finding in scan_rows(engine, table, schema.columns, Census(schema, list(drafts)), blocks):
+        arrays = from_bytes(finding)
+        for place, (each, part) in enumerate(zip(drafts, parts, strict=True)):
+            part.merge(each, unpack_part(arrays[f"part_{place}"].tobytes()))
+    return parts
+
+
+def blocks_of(table: Table, schema: Schema, draft: Draft) -> list[Block]:
+    """The blocks that may hold a row that the draft counts, by the bounds in the footers of the files."""
+    tree, only = draft.scales.tree, draft.only or slice(0, draft.scales.tree.leaves)
+    nodes = tree.leaf_nodes[only]
+    low, high = tree.cells[0][nodes].min(axis=0).tolist(), tree.cells[1][nodes].max(axis=0).tolist()
+    return [block for block in table.base.blocks if all(map(partial(_may_hold, block), schema.domains, low, high))]
+
+
+def _may_hold(block: Block, domain: Domain, low: float, high: float) -> bool:
+    """Whether a block may hold a coordinate above `low` and up to `high`; nulls lie below everything."""
+    known = block.statistics_of(domain.name)
+    if known is None or domain.kind == "text" or (known.nulls != 0 and low == MISSING):
+        return True
+    least, most = domain.between(known.low, known.high)
+    return most > low and least <= high

@@ -7,20 +7,19 @@ numbers beyond 2^53 would fall together and are refused.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nearly.algebra.ordered_sets import ONLY_NULL, OrderedSet
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan import types
 from nearly.plan.types import DataType
+from nearly.plan.values.domains import OrderedDomain, domain_of
 from nearly.synopsis.structure.rows import LOWEST, MISSING, Floats
 
 LARGEST_WHOLE = 2.0**53
@@ -29,9 +28,7 @@ MOST_TEXTS = 100_000
 NOWHERE = (np.inf, -np.inf)
 """A range that holds nothing."""
 LARGEST = float(np.finfo(np.float64).max)
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MICROSECOND = dt.timedelta(microseconds=1)
-_MICROSECONDS_A_DAY = 86_400_000_000
+ONE_RANGE = "it answers conditions of the form column <op> constant, joined by AND"
 
 
 def kind_of(name: str, type_: DataType) -> str:
@@ -56,10 +53,14 @@ class Domain:
     type: DataType
     texts: list[str] = field(default_factory=list)
     kind: str = field(init=False)
+    ordered: OrderedDomain = field(init=False, repr=False, compare=False)
     _codes: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.kind = kind_of(self.name, self.type)
+        self.ordered = domain_of(self.type, "UTC", self.name)
+        if self.type == types.LONG:  # larger ones are refused below
+            self.ordered = replace(self.ordered, first=-int(LARGEST_WHOLE), end=int(LARGEST_WHOLE) + 1)
         self._codes = {text: code for code, text in enumerate(self.texts)}
 
     def add_texts(self, texts: Iterable[str]) -> None:
@@ -107,97 +108,55 @@ class Domain:
             return []
         return [text for text in pc.unique(column).to_pylist() if text is not None and text not in self._codes]
 
-    def between(self, low: Any, high: Any, *, above: bool = False, below: bool = False) -> tuple[float, float]:
-        """The range of coordinates of the values from one constant to another; None leaves an end open, `above` and `below` leave
-        the ends themselves out. No null is in it. Law: a value lies in the range exactly when it satisfies the comparisons."""
-        if self.kind == "text":
-            return self._one_text(low, high, strict=above or below)
-        if above and isinstance(low, float) and np.isnan(low):
+    def between(self, low: Any, high: Any) -> tuple[float, float]:
+        """The range of coordinates of the values from one constant to another, both included; None leaves an end open. No null is
+        in it. Law: a value lies in the range exactly when it lies between the constants."""
+        values = self.ordered.values
+        for end, compare in ((low, self.ordered.at_least), (high, self.ordered.at_most)):
+            try:
+                values = values if end is None else values & compare(bool(end) if self.kind == "boolean" and end in (0, 1) else end)
+            except SchemaError as trouble:
+                raise SchemaError(f"column {self.name!r} is {self.type}; {end!r} is no value of it") from trouble
+        return self.range_of(values)
+
+    def range_of(self, values: OrderedSet) -> tuple[float, float]:
+        """The range of coordinates that holds these values and no others."""
+        if values.is_empty:
             return NOWHERE
-        first = LOWEST if low is None else self._edge(low, strict=above, upwards=True)
-        last = np.inf if high is None else self._edge(high, strict=below, upwards=False)
+        if values == ONLY_NULL:
+            return MISSING, MISSING
+        if len(values.pieces) != 1 or values.null:
+            raise Unsupported(f"column {self.name!r} is asked for several ranges; {ONE_RANGE}")
+        if values == self.ordered.values:
+            return LOWEST, np.inf
+        if self.kind == "text":
+            if self.ordered.last(values) != values.first:
+                raise Unsupported(f"column {self.name!r} is text, which a synopsis compares for equality only; give one value")
+            code = self._codes.get(values.first)
+            return NOWHERE if code is None else (float(code), float(code))
+        first, last = self._edge(values.first, upwards=True), self._edge(values.end - 1, upwards=False)
         return (first, last) if first <= last else NOWHERE
 
-    def _one_text(self, low: Any, high: Any, *, strict: bool) -> tuple[float, float]:
-        if strict or low is None or low != high:
-            raise Unsupported(f"column {self.name!r} is text, which a synopsis compares for equality only; give one value")
-        if not isinstance(low, str):
-            raise SchemaError(f"column {self.name!r} holds text; {low!r} is a {type(low).__name__}")
-        code = self._codes.get(low)
-        return NOWHERE if code is None else (float(code), float(code))
-
-    def _edge(self, value: Any, *, strict: bool, upwards: bool) -> float:
-        """The least coordinate at or above a constant, or the greatest at or below it; beyond it when `strict`."""
-        towards = np.inf if upwards else -np.inf
-        exact = self._exact(value)
-        if isinstance(exact, float):
-            return _endless(exact, strict=strict, upwards=upwards)
-        try:
-            near = float(exact)
-        except OverflowError:
-            near = np.inf if exact > 0 else LOWEST
-        outside = Fraction(near) < exact if upwards else Fraction(near) > exact if np.isfinite(near) else False
-        if outside or (strict and np.isfinite(near) and Fraction(near) == exact):
-            near = float(np.nextafter(near, towards))
+    def _edge(self, rank: int, *, upwards: bool) -> float:
+        """The least coordinate at or above a rank, or the greatest at or below it; rows hold no infinities, and NaN is on top."""
+        if self.type in types.FRACTIONS:
+            value = float(self.ordered.value(rank))
+            if np.isnan(value):
+                return np.inf
+            return float(np.clip(value, LOWEST, np.inf)) if upwards else float(np.clip(value, -np.inf, LARGEST))
+        near = float(rank)
+        if near < rank if upwards else near > rank:
+            near = float(np.nextafter(near, np.inf if upwards else -np.inf))
         return near
-
-    def _exact(self, value: Any) -> Fraction | float:
-        """A constant as an exact number of units; a float when it is infinite or NaN."""
-        try:
-            if self.kind in ("date", "timestamp"):
-                return _moment(value, days=self.kind == "date")
-            if isinstance(value, str) or value is None:
-                raise TypeError  # noqa: TRY301  (told below)
-            if isinstance(value, float) and not np.isfinite(value):
-                return value
-            if isinstance(self.type, types.Decimal):
-                number = value if isinstance(value, Decimal | int) else Decimal(repr(value))
-                return Fraction(number) * Fraction(10) ** self.type.scale
-            return Fraction(value)
-        except (TypeError, ValueError, OverflowError, InvalidOperation) as trouble:
-            raise SchemaError(f"column {self.name!r} is {self.type}; {value!r} is no value of it") from trouble
 
     def value(self, coordinate: float) -> Any:
         """The value of a coordinate. Law: `between(value(c), value(c)) == (c, c)`."""
         if coordinate == MISSING:
             return None
-        match self.kind:
-            case "text":
-                return self.texts[int(coordinate)]
-            case "boolean":
-                return bool(coordinate)
-            case "date" if np.isfinite(coordinate):
-                return dt.date(1970, 1, 1) + dt.timedelta(days=float(coordinate))
-            case "timestamp" if np.isfinite(coordinate):
-                moment = _EPOCH + dt.timedelta(microseconds=float(coordinate))
-                return moment if self.type == types.TIMESTAMP else moment.replace(tzinfo=None)
-        if self.type in types.INTEGERS and np.isfinite(coordinate):
-            return int(coordinate)
-        if isinstance(self.type, types.Decimal) and np.isfinite(coordinate):
-            return Decimal(int(coordinate)).scaleb(-self.type.scale)
-        return coordinate
-
-
-def _moment(value: Any, days: bool) -> Fraction:
-    """A date or time, or its ISO text, in days or microseconds since 1970; times without zone are UTC."""
-    if isinstance(value, str):
-        value = dt.datetime.fromisoformat(value)
-    if not isinstance(value, dt.date):
-        raise TypeError
-    if not isinstance(value, dt.datetime):
-        value = dt.datetime(value.year, value.month, value.day, tzinfo=dt.UTC)
-    if value.tzinfo is None:
-        value = value.replace(tzinfo=dt.UTC)
-    return Fraction((value - _EPOCH) // _MICROSECOND, _MICROSECONDS_A_DAY if days else 1)
-
-
-def _endless(value: float, *, strict: bool, upwards: bool) -> float:
-    """The edge at an infinity or NaN, which is the greatest of all; rows hold no infinities."""
-    if value == -np.inf:
-        return LOWEST if upwards else -np.inf
-    if upwards:
-        return np.inf
-    return np.inf if np.isnan(value) and not strict else LARGEST
+        if self.kind == "text":
+            return self.texts[int(coordinate)]
+        exact = self.type not in types.FRACTIONS and np.isfinite(coordinate)
+        return self.ordered.value(int(coordinate)) if exact else coordinate
 
 
 def _refuse_unrepresentable(name: str, found: Floats, nulls: int) -> None:

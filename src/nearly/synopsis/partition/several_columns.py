@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from nearly.algebra.median_cuts import cut_in_turn
 from nearly.synopsis.structure.rows import Floats, Integers
 from nearly.synopsis.structure.tree import LEAF, Tree
 
@@ -110,27 +111,14 @@ def _resumed(waiting: list[_Entry], postponed: list[_Entry]) -> tuple[list[_Entr
 
 def _split(node: _Candidate, coordinates: Floats, dimensions: tuple[int, ...]) -> bool:
     """Split at the median of the first column, in turn, that has two different values here."""
-    for turn in range(len(dimensions)):
-        dimension = dimensions[(node.depth + turn) % len(dimensions)]
-        column = coordinates[dimension, node.rows]
-        cut = _median_cut(column)
-        if cut is None:
-            continue
-        left = column <= cut
-        node.dimension, node.cut = dimension, cut
-        node.children = [_Candidate(node.rows[left], node.depth + 1), _Candidate(node.rows[~left], node.depth + 1)]
-        node.rows = np.empty(0, np.int64)
-        return True
-    return False
-
-
-def _median_cut(column: Floats) -> float | None:
-    """The value that splits most evenly into <= and >; None when all are equal."""
-    values, counts = np.unique(column, return_counts=True)
-    if len(values) < 2:
-        return None
-    below = np.cumsum(counts)[:-1]
-    return float(values[np.abs(below - len(column) / 2).argmin()])
+    found = cut_in_turn(coordinates, node.rows, dimensions, node.depth)
+    if found is None:
+        return False
+    left = coordinates[found.column, node.rows] <= found.value
+    node.dimension, node.cut = found
+    node.children = [_Candidate(node.rows[left], node.depth + 1), _Candidate(node.rows[~left], node.depth + 1)]
+    node.rows = np.empty(0, np.int64)
+    return True
 
 
 def _numbered(root: _Candidate, dimensions: int) -> Tree:

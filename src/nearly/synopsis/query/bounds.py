@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from nearly.synopsis.query.features import StratumSums, plain
+from nearly.algebra.averages import extreme_average
+from nearly.synopsis.query.features import Number, StratumSums, plain
 from nearly.synopsis.query.totals import added
 from nearly.synopsis.structure.statistics import DELTA, ONE, VALUE
 
@@ -48,35 +49,26 @@ def sum_bounds(known: float, pieces: Sequence[StratumSums], centre: float, slack
 
 
 def average_bounds(total: float, count: float, pieces: Sequence[StratumSums], slack: float) -> Bounds:
-    """Bounds of AVG over known rows and an unknown choice from the leaves.
-
-    The average is largest when the leaves of the largest maxima give all their rows, as long as that maximum exceeds it.
-    """
-    tops, bottoms = [], []
-    for stratum, sums in pieces:
-        rows = stratum.count - stratum.sampled_values + sums[plain(VALUE)]
-        if isinstance(rows, float):
-            tops.append((stratum.top, rows))
-            bottoms.append((-stratum.bottom, rows))
-        else:
-            tops += zip(stratum.top.tolist(), rows.tolist(), strict=True)
-            bottoms += zip((-stratum.bottom).tolist(), rows.tolist(), strict=True)
-    high, low = _largest_average(total, count, tops), -_largest_average(-total, count, bottoms)
+    """Bounds of AVG over known rows and an unknown choice from the leaves."""
+    rows = _flat([stratum.count - stratum.sampled_values + sums[plain(VALUE)] for stratum, sums in pieces])
+    low, high = (
+        extreme_average(total, count, [(value, 0.0, more) for value, more in zip(_flat(ends), rows, strict=True)], sign)
+        for ends, sign in (([each.stratum.bottom for each in pieces], -1), ([each.stratum.top for each in pieces], 1))
+    )
+    if low is None or high is None:
+        return math.nan, math.nan
     slack = slack / max(count, 1.0) + ROUNDING * max(abs(low), abs(high))
     return low - slack, high + slack
+
+
+def _flat(numbers: Sequence[Number]) -> list[float]:
+    """The numbers of all strata, each of which has one, or one for each of its leaves."""
+    flat: list[float] = []
+    for each in numbers:
+        flat += [each] if isinstance(each, float) else each.tolist()
+    return flat
 
 
 def variance_bounds(low: float, high: float, samples: bool) -> Bounds:
     """Bounds of the variance of at least two values in [low, high]: at most a quarter of the squared range, or half for samples."""
     return 0.0, (high - low) ** 2 / (2.0 if samples else 4.0)
-
-
-def _largest_average(total: float, count: float, offers: list[tuple[float, float]]) -> float:
-    best = total / count if count else -math.inf
-    for value, rows in sorted(offers, reverse=True):
-        if value <= best:
-            break
-        if rows > 0:
-            total, count = total + value * rows, count + rows
-            best = total / count
-    return best if count else math.nan

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nearly.synopsis.structure.rows import Floats, Integers, Mask
-from nearly.synopsis.structure.sample import Sample
 from nearly.synopsis.structure.statistics import (
     COUNT,
     DELTA,
@@ -28,6 +27,7 @@ from nearly.synopsis.structure.statistics import (
     leaf_statistics,
     product,
 )
+from nearly.synopsis.structure.stored_rows import Sample
 from nearly.synopsis.structure.tree import Box
 
 POWERS = 6
@@ -94,24 +94,24 @@ class Features:
     their known leaf means, and H the inverse of the sample's scatter of z (zero in leaves with few samples).
     """
 
-    def __init__(self, frame: Scales, sample: Sample, statistics: Floats, extremes: tuple[Floats, Floats]) -> None:
+    def __init__(self, scales: Scales, sample: Sample, statistics: Floats, extremes: tuple[Floats, Floats]) -> None:
         rows = sample.rows
         known = ~np.isnan(rows.values)
-        delta = np.where(known, rows.values - frame.centre, 0.0)
-        positions = frame.positions(rows.coordinates, sample.leaf)
+        delta = np.where(known, rows.values - scales.centre, 0.0)
+        positions = scales.positions(rows.coordinates, sample.leaf)
         self._positions = len(positions)
         self._coordinates = rows.coordinates
         self._values = rows.values
         self._starts = sample.starts
         self._start_list: list[int] = sample.starts.tolist()
         self.sizes = sample.sizes.astype(np.float64)
-        sampled = leaf_statistics(frame, rows, sample.leaf)
+        sampled = leaf_statistics(scales, rows, sample.leaf)
         weights = self._calibrated(np.concatenate([delta[None, :], positions]), sample.leaf, statistics)
         powers = [np.ones(len(rows)), known.astype(np.float64), delta, delta**2, delta**3, delta**4]
         with_weights = [power * weights for power in powers[:4]]
         crosses = [power * line for power in powers[:4] for line in positions]
         self._columns: Floats = np.array(powers + with_weights + crosses).T.copy()
-        self._constants = self._stratum(statistics, sampled, frame.centre, extremes)
+        self._constants = self._stratum(statistics, sampled, scales.centre, extremes)
         self._known_strata: dict[int, Stratum] = {}
         self.crosses = [self._crosses(each) for each in (ONE, VALUE, DELTA, SQUARE)]
         """For each response the columns of its product with each z: the deviation, then the positions."""

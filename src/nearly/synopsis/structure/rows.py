@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,8 @@ LOWEST = float(np.finfo(np.float64).min)
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows by column: `coordinates` has one line per predicate column, `values` is the measure with NaN for null.
+    """Rows by column: `coordinates` has one line per predicate column, `values` is the measure with NaN for null, or has one line
+    per measure when there are several: a tree knows one of them.
 
     `identity` tells rows apart (a hash of the key), `ticket` is a number uniform in [0, 1) that decides what is sampled.
     """
@@ -32,16 +33,24 @@ class Rows:
     ticket: Floats
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.ticket)
+
+    @property
+    def nbytes(self) -> int:
+        return self.coordinates.nbytes + self.values.nbytes + self.identity.nbytes + self.ticket.nbytes
 
     @property
     def content(self) -> Hashes:
         """A hash of everything that two rows can differ in."""
-        return hash_columns([self.identity, *self.coordinates, self.values])
+        return hash_columns([self.identity, *self.coordinates, *np.atleast_2d(self.values)])
 
     def take(self, chosen: Mask | Integers) -> Rows:
         """Some of the rows, by mask or by place."""
-        return Rows(self.coordinates[:, chosen], self.values[chosen], self.identity[chosen], self.ticket[chosen])
+        return Rows(self.coordinates[:, chosen], self.values[..., chosen], self.identity[chosen], self.ticket[chosen])
+
+    def of(self, measure: int) -> Rows:
+        """The rows with one of their measures."""
+        return self if self.values.ndim == 1 else replace(self, values=self.values[measure])
 
 
 def empty(dimensions: int) -> Rows:
@@ -53,7 +62,7 @@ def concatenate(batches: Sequence[Rows]) -> Rows:
     """The rows of all batches, in order; there must be at least one batch."""
     return Rows(
         np.concatenate([each.coordinates for each in batches], axis=1),
-        np.concatenate([each.values for each in batches]),
+        np.concatenate([each.values for each in batches], axis=-1),
         np.concatenate([each.identity for each in batches]),
         np.concatenate([each.ticket for each in batches]),
     )

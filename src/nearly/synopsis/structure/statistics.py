@@ -58,8 +58,8 @@ class Scales:
         return found
 
 
-def frame_for(tree: Tree, sample: Rows, centre: float | None = None) -> Scales:
-    """A frame whose scales come from a sample; the centre is a whole number, so that sums of whole numbers stay exact."""
+def scales_for(tree: Tree, sample: Rows, centre: float | None = None) -> Scales:
+    """A scales whose scales come from a sample; the centre is a whole number, so that sums of whole numbers stay exact."""
     if centre is None:
         known = sample.values[~np.isnan(sample.values)]
         centre = float(np.round(known.mean())) if known.size else 0.0
@@ -86,15 +86,15 @@ def _middles(tree: Tree, sample: Rows, leaf: Integers, centre: float) -> Floats:
     return found
 
 
-def leaf_statistics(frame: Scales, rows: Rows, leaf: Integers) -> Floats:
+def leaf_statistics(scales: Scales, rows: Rows, leaf: Integers) -> Floats:
     """The statistics that these rows add to each leaf: one line per leaf."""
-    leaves = frame.tree.leaves
+    leaves = scales.tree.leaves
     known = ~np.isnan(rows.values)
     complete = bool(known.all())
     values = rows.values if complete else rows.values[known]
     of_values = leaf if complete else leaf[known]
-    delta = values - frame.centre
-    found = np.empty((leaves, frame.width))
+    delta = values - scales.centre
+    found = np.empty((leaves, scales.width))
     found[:, ROWS] = np.bincount(leaf, minlength=leaves)
     found[:, COUNT] = found[:, ROWS] if complete else np.bincount(of_values, minlength=leaves)
     found[:, SUM] = np.bincount(of_values, delta, leaves)
@@ -103,7 +103,7 @@ def leaf_statistics(frame: Scales, rows: Rows, leaf: Integers) -> Floats:
     found[:, CUBES] = np.bincount(of_values, square * delta, leaves)
     found[:, FOURTHS] = np.bincount(of_values, square * square, leaves)
     found[:, POSITIVE] = np.bincount(of_values, np.maximum(values, 0.0), leaves)
-    for place, line in enumerate(frame.positions(rows.coordinates, leaf)):
+    for place, line in enumerate(scales.positions(rows.coordinates, leaf)):
         found[:, FIXED + place] = np.bincount(leaf, line, leaves)
     return found
 
@@ -117,11 +117,11 @@ def statistics_of(values: Floats, centre: float) -> Floats:
     return np.array([len(values), len(known), *sums])
 
 
-def turnover(frame: Scales, rows: Rows, leaf: Integers) -> Floats:
+def turnover(scales: Scales, rows: Rows, leaf: Integers) -> Floats:
     """What rows that come or go add to the turnover of each leaf: sums can be wrong by their rounding, which grows with it."""
     known = ~np.isnan(rows.values)
     values, leaf = (rows.values, leaf) if known.all() else (rows.values[known], leaf[known])
-    delta, leaves = values - frame.centre, frame.tree.leaves
+    delta, leaves = values - scales.centre, scales.tree.leaves
     sizes = np.bincount(leaf, np.abs(values) + np.abs(delta), leaves)
     uneven = np.bincount(leaf, np.trunc(values) != values, leaves)
     return np.stack([sizes, np.bincount(leaf, delta * delta, leaves), uneven], axis=1)

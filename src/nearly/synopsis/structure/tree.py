@@ -176,6 +176,28 @@ def from_cuts(cuts: Floats, dimension: int, dimensions: int) -> Tree:
     return Tree(np.array(kinds, np.int64), np.array(values), np.array(rights, np.int64), dimensions)
 
 
+def among(leaf: Integers, leaves: slice) -> Mask:
+    """Which of some leaf numbers lie in a range of them."""
+    found: Mask = (leaf >= leaves.start) & (leaf < leaves.stop)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Graft:
+    """Leaves `gone` of a tree, in whose place another has the leaves `came`; the others are the same in both."""
+
+    gone: slice
+    came: slice
+
+    def arrays(self, old: Floats, new: Floats) -> Floats:
+        """What the leaves have, from what they have in the old tree and in the new."""
+        return np.concatenate([old[: self.gone.start], new[self.came], old[self.gone.stop :]])
+
+    def moved(self, leaf: Integers) -> Integers:
+        """The new numbers of leaves that stayed."""
+        return np.where(leaf >= self.gone.stop, leaf + (self.came.stop - self.gone.stop), leaf)
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One condition of a query: the coordinate in this dimension lies in [low, high]."""
@@ -191,11 +213,10 @@ Box = tuple[Condition, ...]
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """Nodes taken whole, leaves (by leaf number) that are cut, and how many nodes were looked at."""
+    """Nodes taken whole, and leaves (by leaf number) that are cut."""
 
     covered: Integers
     partial: Integers
-    visited: int
 
 
 class Index:
@@ -217,10 +238,9 @@ class Index:
     def _one_by_one(self, box: Box) -> Frontier:
         """For trees on one column, where a query opens two paths only: node by node without array overhead."""
         tests = [(self._lows[each.dimension], self._highs[each.dimension], each.low, each.high) for each in box]
-        rights, covered, partial, stack, visited = self._rights, [], [], [0], 0
+        rights, covered, partial, stack = self._rights, [], [], [0]
         while stack:
             node = stack.pop()
-            visited += 1
             inside = True
             for lows, highs, low, high in tests:
                 least, most = lows[node], highs[node]
@@ -235,14 +255,13 @@ class Index:
                     partial.append(self._leaf_numbers[node])
                 else:
                     stack += (rights[node], node + 1)
-        return Frontier(np.array(covered, np.int64), np.array(partial, np.int64), visited)
+        return Frontier(np.array(covered, np.int64), np.array(partial, np.int64))
 
     def _by_levels(self, box: Box) -> Frontier:
         """For trees on several columns, where a query may open many nodes: all undecided nodes of a level at once."""
-        tree, covered, partial, visited = self._tree, [], [], 0
+        tree, covered, partial = self._tree, [], []
         nodes = np.zeros(1, np.int64)
         while nodes.size:
-            visited += nodes.size
             inside = np.ones(nodes.size, bool)
             meets = np.ones(nodes.size, bool)
             for each in box:
@@ -255,4 +274,4 @@ class Index:
             partial.append(undecided[leaf])
             opened = undecided[~leaf]
             nodes = np.concatenate([opened + 1, tree.right[opened]])
-        return Frontier(np.concatenate(covered), tree.first_leaf[np.concatenate(partial)], visited)
+        return Frontier(np.concatenate(covered), tree.first_leaf[np.concatenate(partial)])

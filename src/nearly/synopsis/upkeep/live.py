@@ -3,7 +3,8 @@
 A new tree is built beside the old one from the archive as it was at some change; changes that come meanwhile go to the old tree and
 are kept aside. When the new tree is ready it takes the kept changes, all but the last few without holding anybody up, and replaces
 the old one in one short blocking step (JanusAQP, section 3.4.3, with the last two steps exchanged: the old tree goes on answering
-until the new one has caught up).
+until the new one has caught up). When that is called for, and for which part of the tree, is section 3.5.4. A part is read alone,
+and takes the place of its leaves in the old tree, whose other leaves have been kept up all the while.
 """
 
 from __future__ import annotations
@@ -11,21 +12,121 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from nearly.synopsis.build.drafting import Shape, draft_for
-from nearly.synopsis.query.view import View
-from nearly.synopsis.structure.state import TreeState
-from nearly.synopsis.structure.statistics import frame_for
-from nearly.synopsis.upkeep.archive import Archive, Changes, apply, rebuild, size
-from nearly.synopsis.upkeep.drift import BETA, Proposal, leaf_variances, propose, propose_around, verdict, weights
+import numpy as np
+
+from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft_for, finished, plan_tree
+from nearly.synopsis.query.reading import TreeReading
+from nearly.synopsis.structure.rows import Floats, Hashes
+from nearly.synopsis.structure.state import Changes, TreeState, apply, concerning, grafted, of_measure, size
+from nearly.synopsis.structure.statistics import ROWS, scales_for
+from nearly.synopsis.structure.tree import Graft, Tree, among
 
 logger = logging.getLogger(__name__)
 
+BETA = 2.0
+"""By how much a variance may change before the tree is questioned, and by how much a new tree must be better."""
+FEWEST_SAMPLES = 8
 FEW_ROWS = 50_000
 """Kept changes of no more rows than this are applied in the blocking step."""
 CHECK_SHARE = 0.05
 """The tree is questioned after changes of this share of its rows."""
+
+
+class Archive(Protocol):
+    """Rows at the beginning, and all changes since, numbered from 1."""
+
+    def base(self, draft: Draft) -> LeafCounts:
+        """One pass over the rows at the beginning."""
+        ...
+
+    def changes(self, upto: int) -> Iterator[Changes]:
+        """The changes up to a number, in order."""
+        ...
+
+    def contents(self) -> Hashes:
+        """The content (see `Rows.content`) of every row at the beginning."""
+        ...
+
+
+def rebuild(archive: Archive, draft: Draft, upto: int) -> TreeState:
+    """The state of a new tree, or of the part of it that is drafted, after the change of number `upto`."""
+    state = finished(draft, archive.base(draft))
+    for changes in archive.changes(upto):
+        apply(state, concerning(of_measure(changes, draft.shape.measure), draft.scales, draft.only))
+    return state
+
+
+def drift(reading: TreeReading, built: Floats) -> str | None:
+    """Why leaves call for another partitioning: too few samples, or a variance far from what it was when the tree was built."""
+    starved = (reading.sample.sizes < FEWEST_SAMPLES) & (reading.rest_statistics[:, ROWS] > 4 * FEWEST_SAMPLES)
+    if starved.any():
+        return f"{int(starved.sum())} leaves have fewer than {FEWEST_SAMPLES} samples"
+    now = reading.leaf_variances
+    reference = np.maximum(built, now.max(initial=0.0) * 1e-9)
+    grown, fallen = (now > BETA * np.maximum(reference, np.median(built))).sum(), (BETA * now < built).sum()
+    return f"the variance of {grown} leaves grew, and of {fallen} fell, by more than {BETA:g}" if grown or fallen else None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Another tree: what it replaces (a node of the old tree, 0 for all of it) and the worst variances before and after.
+
+    Without a graft all leaves are others, or what they count.
+    """
+
+    tree: Tree
+    node: int
+    graft: Graft | None
+    before: float
+    after: float
+
+    def worthwhile(self) -> bool:
+        return self.after < self.before / BETA
+
+
+def propose(reading: TreeReading, shape: Shape, node: int = 0) -> Proposal:
+    """Plan the part below a node again, with as many leaves as it has."""
+    tree, sample = reading.scales.tree, reading.sample
+    below = tree.leaves_below(node)
+    inside = among(sample.leaf, below)
+    smaller = replace(shape, leaves=below.stop - below.start)
+    planned = plan_tree(smaller, sample.rows.take(inside), reading.weights[inside])
+    replanned = tree.replaced(node, planned)
+    keeps = node > 0 and replanned.split_dimensions == tree.split_dimensions
+    graft = Graft(below, replanned.leaves_below(node)) if keeps else None
+    before, after = (float(each.max(initial=0.0)) for each in (reading.leaf_variances, reading.variances_under(replanned)))
+    return Proposal(replanned, node, graft, before, after)
+
+
+def ancestor(tree: Tree, leaf: int, levels: int) -> int:
+    """The node so many levels above a leaf, or the root."""
+    node = int(tree.leaf_nodes[leaf])
+    for _ in range(levels):
+        if node == 0:
+            break
+        node = int(tree.parent[node])
+    return node
+
+
+def propose_around(reading: TreeReading, shape: Shape, leaf: int, levels: int | None = None) -> Proposal:
+    """Plan the surroundings of a leaf again: `levels` above it, or as few as give a worthwhile tree (found by bisection)."""
+    tree = reading.scales.tree
+    if levels is not None:
+        return propose(reading, shape, ancestor(tree, leaf, levels))
+    low, high = 1, int(tree.depth[tree.leaf_nodes[leaf]])
+    best = propose(reading, shape, 0)
+    while low < high:
+        middle = (low + high) // 2
+        found = propose(reading, shape, ancestor(tree, leaf, middle))
+        if found.worthwhile() and found.after <= BETA * max(best.after, 1e-300):
+            best, high = found, middle
+        else:
+            low = middle + 1
+    return best
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +141,16 @@ class Repartitioned:
 
 
 class LiveTree:
-    """A state that one thread at a time may change; queries read views of it.
+    """A state that one thread at a time may change; queries look at readings of it.
 
-    Trees of one synopsis share a lock, which is held over a whole batch: the archive is never seen in the middle of one.
+    Trees of one synopsis share a lock, so that all have taken a batch or none.
     `applied` is the number of the last change that the state has taken.
     """
 
     def __init__(
-        self,
-        shape: Shape,
-        state: TreeState,
-        archive: Archive,
-        beta: float = BETA,
-        lock: threading.RLock | None = None,
-        applied: int = 0,
+        self, shape: Shape, state: TreeState, archive: Archive, lock: threading.RLock | None = None, applied: int = 0
     ) -> None:
         self.shape = shape
-        self.beta = beta
         self.history: list[Repartitioned] = []
         self._state = state
         self._archive = archive
@@ -65,41 +159,41 @@ class LiveTree:
         self._kept: list[Changes] | None = None
         self._applied = applied
         self._since_check = 0
-        self._view: View | None = None
+        self._reading: TreeReading | None = None
         if not state.built_variance.size:
-            self._state = replace(state, built_variance=leaf_variances(self.view()))
+            self._state = replace(state, built_variance=self.reading().leaf_variances)
 
     @property
     def state(self) -> TreeState:
         return self._state
 
-    def view(self) -> View:
+    def reading(self) -> TreeReading:
         """The present state as queries read it; computed once after each change."""
-        found = self._view
+        found = self._reading
         if found is None:
             with self._lock:
-                found = self._view = self._view or View(self._state)
+                found = self._reading = self._reading or TreeReading(self._state)
         return found
 
     def apply(self, changes: Changes, number: int) -> None:
         """Take the changes of this number, all of them before any later query."""
+        changes = of_measure(changes, self.shape.measure)
         with self._lock:
             apply(self._state, changes)
             if self._kept is not None:
                 self._kept.append(changes)
             self._applied = number
             self._since_check += size(changes)
-            self._view = None
+            self._reading = None
 
     def questionable(self) -> str | None:
         """Why the tree should be planned again, looked at after enough changes; None when it is fine."""
-        if self._since_check < CHECK_SHARE * max(self.view().rows, 1.0):
+        if self._since_check < CHECK_SHARE * max(self.reading().rows, 1.0):
             return None
         self._since_check = 0
-        found = verdict(self.view(), self._state.built_variance, self.beta)
         if self._state.sample.exhausted:
             return "deletes took the sample below its target"
-        return found.reason if found else None
+        return drift(self.reading(), self._state.built_variance)
 
     def repartition(self, levels: int | str | None = None, force: bool = True) -> Repartitioned | None:
         """Plan the tree again: all of it, or the part so many `levels` above its worst leaf ("auto" searches the level).
@@ -109,14 +203,15 @@ class LiveTree:
         with self._planning:
             started = time.perf_counter()
             with self._lock:
-                view, upto = self.view(), self._applied
+                reading, upto = self.reading(), self._applied
                 self._kept = []
             try:
-                proposal = self._proposal(view, levels)
-                if not (force or proposal.worthwhile(self.beta) or self._state.sample.exhausted):
+                proposal = self._proposal(reading, levels)
+                if not (force or proposal.worthwhile() or self._state.sample.exhausted):
+                    self._judge_by(reading.leaf_variances)
                     return None
-                fresh = self._built(view, proposal, upto)
-                pause = self._exchange(fresh)
+                fresh = self._built(reading, proposal, upto)
+                pause = self._exchange(fresh, proposal.graft)
             finally:
                 self._kept = None
             done = Repartitioned(proposal.node, proposal.before, proposal.after, time.perf_counter() - started, pause)
@@ -124,35 +219,43 @@ class LiveTree:
             logger.info("re-partitioned below node %d in %.2f s, blocking %.1f ms", done.node, done.seconds, 1e3 * done.pause)
             return done
 
-    def _proposal(self, view: View, levels: int | str | None) -> Proposal:
-        if levels is None:
-            return propose(view, self.shape)
-        worst = int(leaf_variances(view).argmax())
-        return propose_around(view, self.shape, worst, None if levels == "auto" else int(levels), self.beta)
+    def _proposal(self, reading: TreeReading, levels: int | str | None) -> Proposal:
+        if levels is None or (levels == "auto" and reading.sample.exhausted):
+            return propose(reading, self.shape)
+        worst = int(reading.leaf_variances.argmax())
+        return propose_around(reading, self.shape, worst, None if levels == "auto" else int(levels))
 
-    def _built(self, view: View, proposal: Proposal, upto: int) -> TreeState:
-        sample = view.sample
-        frame = frame_for(proposal.tree, sample.rows, view.frame.centre)
-        plan = draft_for(self.shape, sample.rows, int(view.rows), frame, weights(sample, view.rest_statistics))
+    def _built(self, reading: TreeReading, proposal: Proposal, upto: int) -> TreeState:
+        sample = reading.sample
+        scales = scales_for(proposal.tree, sample.rows, reading.scales.centre)
+        plan = draft_for(self.shape, sample.rows, int(reading.rows), scales, reading.weights)
+        if proposal.graft is not None:
+            pooled = np.full(proposal.tree.leaves, sample.threshold.min())
+            plan = replace(plan, only=proposal.graft.came, ceiling=pooled if sample.pooled else plan.ceiling)
         return rebuild(self._archive, plan, upto)
 
-    def _exchange(self, fresh: TreeState) -> float:
-        """Bring the new state up to the present and put it in place; returns how long everybody had to wait."""
+    def _exchange(self, fresh: TreeState, graft: Graft | None) -> float:
+        """Bring the new state, or part of it, up to the present and put it in place; returns how long everybody had to wait."""
+        only = None if graft is None else graft.came
         while True:
             with self._lock:
                 kept = self._kept or []
                 if sum(map(size, kept)) <= FEW_ROWS:
                     started = time.perf_counter()
                     for changes in kept:
-                        apply(fresh, changes)
-                    self._state = fresh
-                    self._view = View(fresh)
+                        apply(fresh, concerning(changes, fresh.scales, only))
+                    self._state = fresh if graft is None else grafted(self._state, fresh, graft)
+                    self._reading = TreeReading(self._state)
                     pause = time.perf_counter() - started
                     break
                 self._kept = []
             for changes in kept:
-                apply(fresh, changes)
-        variances = leaf_variances(self.view())
+                apply(fresh, concerning(changes, fresh.scales, only))
+        self._judge_by(self.reading().leaf_variances)
+        return pause
+
+    def _judge_by(self, variances: Floats) -> None:
+        """Compare later variances with these, with which no other tree is better by the factor beta: else the same drift would call
+        for planning again and again."""
         with self._lock:
             self._state = replace(self._state, built_variance=variances)
-        return pause

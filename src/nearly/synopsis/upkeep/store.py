@@ -5,9 +5,8 @@
     <directory>/log/<number>.npz        one file per batch, whole or absent
     <directory>/quarantine/<batch>      records that could not be used, one file per batch
 
-Law: a batch is acknowledged when its file is in place; opening again replays exactly the batches after the snapshot, in order, so
-none is lost and none is applied twice. Old log files stay: together with the table they are the archive. A file of the log is
-never replaced. What a killed writer left half-written is removed when the synopsis is next opened or written to.
+Law: opening again replays exactly the batches after the snapshot, in order, so none is lost and none is applied twice. What a
+killed writer left half-written is removed when the synopsis is next opened or written to.
 """
 
 from __future__ import annotations
@@ -17,37 +16,22 @@ import json
 import shutil
 import uuid
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
+from nearly.engine.changes.quarantine import DIRECTORY as QUARANTINE
 from nearly.engine.storage.durable import write_durably, writing_in
 from nearly.engine.storage.locks import exclusive, is_free
 from nearly.errors import EngineError
 from nearly.synopsis.build.definition import Definition
-from nearly.synopsis.build.packing import from_bytes, pack_rows, pack_state, to_bytes, unpack_rows, unpack_state
+from nearly.synopsis.build.packing import from_bytes, pack_state, to_bytes, unpack_state
 from nearly.synopsis.structure.state import TreeState
-from nearly.synopsis.upkeep.archive import Change, Changes
+from nearly.synopsis.upkeep.log import ChangeLog
 
 DESCRIPTION = "synopsis.json"
 LOG = "log"
 OWNER = "owner"
-QUARANTINE = "quarantine"
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedBatch:
-    """Changes with what else must survive with them: where they came from, new texts, and answers given on the way."""
-
-    changes: Changes
-    stream: str | None = None
-    number: int | None = None
-    texts: Mapping[str, list[str]] = field(default_factory=dict)
-    replies: tuple[Mapping[str, Any], ...] = ()
 
 
 class Store:
@@ -55,6 +39,7 @@ class Store:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.log = ChangeLog(directory / LOG)
         self._owned = ExitStack()
         self._writing = False
 
@@ -155,55 +140,7 @@ class Store:
             ) from trouble
         return definition, states, int(found["number"]), dict(found["streams"])
 
-    def append(self, number: int, batch: LoggedBatch) -> None:
-        """Acknowledge a batch. One that is there already belongs to somebody else, and is not replaced."""
-        self.own()
-        if self._file(number).exists():
-            raise EngineError(f"batch {number} of the synopsis in {self.directory} was written by another session; open it again")
-        meta = {"stream": batch.stream, "number": batch.number, "texts": dict(batch.texts), "replies": list(batch.replies),
-                "inserts": [change.insert for change in batch.changes]}  # fmt: skip
-        arrays: dict[str, Any] = {"meta": np.frombuffer(json.dumps(meta, ensure_ascii=False).encode(), np.uint8)}
-        for place, change in enumerate(batch.changes):
-            arrays |= pack_rows(change.rows, f"{place}_")
-        with writing_in(self.directory):
-            (self.directory / LOG).mkdir(exist_ok=True)
-        write_durably(self._file(number), to_bytes(arrays))
-
-    def read(self, number: int) -> LoggedBatch:
-        arrays = from_bytes(self._file(number).read_bytes())
-        meta = json.loads(arrays["meta"].tobytes())
-        changes = tuple(Change(insert, unpack_rows(arrays, f"{place}_")) for place, insert in enumerate(meta["inserts"]))
-        return LoggedBatch(changes, meta["stream"], meta["number"], meta["texts"], tuple(meta["replies"]))
-
-    def after(self, number: int, upto: int | None = None) -> Iterator[tuple[int, LoggedBatch]]:
-        """The batches after a number, in order; with `upto`, all of them up to that one. One that is missing is an error."""
-        last = self.last if upto is None else upto
-        for each in range(number + 1, last + 1):
-            try:
-                batch = self.read(each)
-            except (OSError, KeyError, ValueError, zipfile.BadZipFile) as trouble:
-                raise EngineError(
-                    f"batch {each} of the synopsis in {self.directory} cannot be read: {trouble}; drop it and build it again"
-                ) from trouble
-            yield each, batch
-
-    @property
-    def last(self) -> int:
-        """The number of the last batch in the log."""
-        return max((int(path.stem) for path in (self.directory / LOG).glob("*.npz") if path.stem.isdigit()), default=0)
-
-    def quarantine(self, records: list[dict[str, Any]], stream: str, number: int) -> None:
-        """Put aside what of a batch could not be used, one line each; the same batch again replaces its own."""
-        folder = self.directory / QUARANTINE
-        with writing_in(self.directory):
-            folder.mkdir(parents=True, exist_ok=True)
-        lines = [json.dumps(record, ensure_ascii=False, default=str) for record in records]
-        write_durably(folder / f"{stream}-{number:012d}.jsonl", ("\n".join(lines) + "\n").encode())
-
     @property
     def quarantined(self) -> int:
         """How many records were put aside."""
         return sum(path.read_bytes().count(b"\n") for path in (self.directory / QUARANTINE).glob("*.jsonl"))
-
-    def _file(self, number: int) -> Path:
-        return self.directory / LOG / f"{number:012d}.npz"

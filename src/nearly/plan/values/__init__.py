@@ -1,0 +1,1 @@
+"""Which values columns and expressions can have: ordered domains, where predicates hold, ranges of expressions, rounding."""

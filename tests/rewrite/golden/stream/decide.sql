@@ -1,0 +1,143 @@
+-- name: scalar
+select avg(v) p, count(*) c from event where x > (select avg(x) from event)
+-- expected:
+-- tail:
+--   Project p_13, c_14
+--     Project p_13 = avg_11, c_14 = count_12
+--       Project avg_11 = average_of(whole_stream6, whole_stream8), count_12 = coalesce(whole_stream10, 0)
+--         Aggregate by [] of [whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7), whole_stream10 = sum(part_stream9)]
+--           Union all
+--             Project part_stream5, part_stream7, part_stream9
+--               Filter decided_stream11
+--                 Input stage_2
+--             Project part_stream5, part_stream7, part_stream9
+--               Join inner on (x_4 > avg(x)_10)
+--                 Filter not(decided_stream11)
+--                   Input stage_2
+--                 Project avg(x)_10 = avg_9
+--                   Project avg_9 = average_of(whole_stream2, whole_stream4)
+--                     Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--                       Input stage_1
+-- stage_1, unit x_8_unit, parts by []:
+--   Aggregate by [x_8_unit] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
+--     Scan event [x, @unit]    -- units
+-- stage_2, unit v_3_unit, parts by [x_4, decided_stream11]:
+--   Aggregate by [v_3_unit, x_4 = case(coalesce((x_4 > high_0), False), null, x_4), decided_stream11 = coalesce((x_4 > high_0), False)] of [part_stream5 = sum(v_3), part_stream7 = count(v_3), part_stream9 = count(*)]
+--     Filter not((isnull(x_4) or coalesce((x_4 <= low_0), False)))
+--       Join left on True
+--         Scan event [v, x, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [x_4] until decided_stream11:
+--   Project value_0 = avg(x)_10
+--     Project avg(x)_10 = avg_9
+--       Project avg_9 = average_of(whole_stream2, whole_stream4)
+--         Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--           Input stage_1
+
+-- name: by_key
+select sum(e.v) s, count(*) c from event e join (select kind g, avg(x) mean from event group by kind) m on e.kind = m.g where e.x < m.mean
+-- expected:
+-- tail:
+--   Project s_14, c_15
+--     Project s_14 = sum_12, c_15 = count_13
+--       Project sum_12 = whole_stream6, count_13 = coalesce(whole_stream8, 0)
+--         Aggregate by [] of [whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7)]
+--           Union all
+--             Project part_stream5, part_stream7
+--               Filter decided_stream9
+--                 Input stage_2
+--             Project part_stream5, part_stream7
+--               Join inner on ((x_4 < mean_11) and (kind_2 = g_10))
+--                 Filter not(decided_stream9)
+--                   Input stage_2
+--                 Project g_10 = kind_6, mean_11 = avg_9
+--                   Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4)
+--                     Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--                       Input stage_1
+-- stage_1, unit kind_6_unit, parts by [kind_6]:
+--   Aggregate by [kind_6_unit, kind_6] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
+--     Scan event [kind, x, @unit]    -- units
+-- stage_2, unit kind_2_unit, parts by [kind_2, x_4, decided_stream9]:
+--   Aggregate by [kind_2_unit, kind_2 = case(coalesce((x_4 < low_0), False), null, kind_2), x_4 = case(coalesce((x_4 < low_0), False), null, x_4), decided_stream9 = coalesce((x_4 < low_0), False)] of [part_stream5 = sum(v_3), part_stream7 = count(*)]
+--     Filter not((isnull(x_4) or coalesce((x_4 >= high_0), False)))
+--       Join left on (kind_2 = key_0)
+--         Scan event [kind, v, x, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [kind_2, x_4] until decided_stream9:
+--   Project key_0 = g_10, value_0 = mean_11
+--     Project g_10 = kind_6, mean_11 = avg_9
+--       Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4)
+--         Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--           Input stage_1
+
+-- name: by_group
+select kind, count(*) c from event where x <= (select avg(x) from event) group by kind
+-- expected:
+-- tail:
+--   Project kind_12, c_13
+--     Project kind_12 = kind_2, c_13 = count_11
+--       Project kind_2, count_11 = whole_stream6
+--         Aggregate by [kind_2] of [whole_stream6 = sum(part_stream5)]
+--           Union all
+--             Project kind_2, part_stream5
+--               Filter decided_stream7
+--                 Input stage_2
+--             Project kind_2, part_stream5
+--               Join inner on (x_4 <= avg(x)_10)
+--                 Filter not(decided_stream7)
+--                   Input stage_2
+--                 Project avg(x)_10 = avg_9
+--                   Project avg_9 = average_of(whole_stream2, whole_stream4)
+--                     Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--                       Input stage_1
+-- stage_1, unit x_8_unit, parts by []:
+--   Aggregate by [x_8_unit] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
+--     Scan event [x, @unit]    -- units
+-- stage_2, unit kind_2_unit, parts by [kind_2, x_4, decided_stream7]:
+--   Aggregate by [kind_2_unit, kind_2, x_4 = case(coalesce((x_4 <= low_0), False), null, x_4), decided_stream7 = coalesce((x_4 <= low_0), False)] of [part_stream5 = count(*)]
+--     Filter not((isnull(x_4) or coalesce((x_4 > high_0), False)))
+--       Join left on True
+--         Scan event [kind, x, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [x_4] until decided_stream7:
+--   Project value_0 = avg(x)_10
+--     Project avg(x)_10 = avg_9
+--       Project avg_9 = average_of(whole_stream2, whole_stream4)
+--         Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--           Input stage_1
+
+-- name: two_tests
+select count(*) c from event e join (select kind g, avg(x) mean, min(x) least from event group by kind) m on e.kind = m.g where e.x < m.mean and e.x >= m.least
+-- expected:
+-- tail:
+--   Project c_15
+--     Project c_15 = count_14
+--       Project count_14 = coalesce(whole_stream8, 0)
+--         Aggregate by [] of [whole_stream8 = sum(part_stream7)]
+--           Union all
+--             Project part_stream7
+--               Filter decided_stream9
+--                 Input stage_2
+--             Project part_stream7
+--               Join inner on (((x_4 < mean_12) and (x_4 >= least_13)) and (kind_2 = g_11))
+--                 Filter not(decided_stream9)
+--                   Input stage_2
+--                 Project g_11 = kind_6, mean_12 = avg_9, least_13 = min_10
+--                   Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4), min_10 = whole_stream6
+--                     Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3), whole_stream6 = min(part_stream5)]
+--                       Input stage_1
+-- stage_1, unit kind_6_unit, parts by [kind_6]:
+--   Aggregate by [kind_6_unit, kind_6] of [part_stream1 = sum(x_8), part_stream3 = count(x_8), part_stream5 = min(x_8)]
+--     Scan event [kind, x, @unit]    -- units
+-- stage_2, unit kind_2_unit, parts by [kind_2, x_4, decided_stream9]:
+--   Aggregate by [kind_2_unit, kind_2 = case((coalesce((x_4 < low_0), False) and coalesce((x_4 >= high_1), False)), null, kind_2), x_4 = case((coalesce((x_4 < low_0), False) and coalesce((x_4 >= high_1), False)), null, x_4), decided_stream9 = (coalesce((x_4 < low_0), False) and coalesce((x_4 >= high_1), False))] of [part_stream7 = count(*)]
+--     Filter (not((isnull(x_4) or coalesce((x_4 >= high_0), False))) and not((isnull(x_4) or coalesce((x_4 < low_1), False))))
+--       Join left on (kind_2 = key_0)
+--         Scan event [kind, x, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [kind_2, x_4] until decided_stream9:
+--   Project key_0 = g_11, value_0 = mean_12, value_1 = least_13
+--     Project g_11 = kind_6, mean_12 = avg_9, least_13 = min_10
+--       Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4), min_10 = whole_stream6
+--         Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3), whole_stream6 = min(part_stream5)]
+--           Input stage_1

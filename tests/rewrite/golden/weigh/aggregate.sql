@@ -1,0 +1,69 @@
+-- name: keys_seen_seldom
+-- growth: 0.5 0.75 1.0
+select x, count(*) c, sum(v) s, avg(v) a, max(v) m from event group by x
+-- expected:
+-- estimate:
+--   Project x_9, c_10, s_11, a_12, m_13, weight_weigh13, seen_weigh12, groups_weigh10, groups_weigh11, groups_weigh6, groups_weigh7, groups_weigh8, groups_weigh9
+--     Project x_9 = x_4, c_10 = count_5, s_11 = sum_6, a_12 = avg_7, m_13 = max_8, weight_weigh13, seen_weigh12, groups_weigh10, groups_weigh11, groups_weigh6, groups_weigh7, groups_weigh8, groups_weigh9
+--       Project x_4, count_5 = whole_stream2, sum_6 = whole_stream4, avg_7 = average_of(whole_stream6, whole_stream8), max_8 = whole_stream10, weight_weigh13, seen_weigh12, groups_weigh10, groups_weigh11, groups_weigh6, groups_weigh7, groups_weigh8, groups_weigh9
+--         Project x_4, whole_stream2 = (whole_weigh1 * case((seen_weigh12 = 1), 0.5, (seen_weigh12 = 2), 0.75, (seen_weigh12 = 3), 1.0, 1.0)), whole_stream4 = (whole_weigh2 * case((seen_weigh12 = 1), 0.5, (seen_weigh12 = 2), 0.75, (seen_weigh12 = 3), 1.0, 1.0)), whole_stream6 = (whole_weigh3 * case((seen_weigh12 = 1), 0.5, (seen_weigh12 = 2), 0.75, (seen_weigh12 = 3), 1.0, 1.0)), whole_stream8 = (whole_weigh4 * case((seen_weigh12 = 1), 0.5, (seen_weigh12 = 2), 0.75, (seen_weigh12 = 3), 1.0, 1.0)), whole_stream10 = whole_weigh5, seen_weigh12, weight_weigh13 = average_of(1.0, case((seen_weigh12 = 1), 0.5, (seen_weigh12 = 2), 0.75, (seen_weigh12 = 3), 1.0, 1.0)), groups_weigh6, groups_weigh7, groups_weigh8, groups_weigh9, groups_weigh10, groups_weigh11
+--           Aggregate by [x_4] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), whole_weigh2 = sum((2.0 * cast(part_stream3 as double))), whole_weigh3 = sum((2.0 * cast(part_stream5 as double))), whole_weigh4 = sum((2.0 * cast(part_stream7 as double))), whole_weigh5 = max(part_stream9), seen_weigh12 = groups_seen(v_3_unit), groups_weigh6 = groups_of(v_3_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh7 = groups_of(v_3_unit) filter (cast(part_stream3 as double) <> 0.0), groups_weigh8 = groups_of(v_3_unit) filter (cast(part_stream5 as double) <> 0.0), groups_weigh9 = groups_of(v_3_unit) filter (cast(part_stream7 as double) <> 0.0), groups_weigh10 = groups_of(v_3_unit) filter isnotnull(part_stream9), groups_weigh11 = groups_of(v_3_unit)]
+--             Input stage_1
+--   rows: keys of Aggregate by [x_4] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3), whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7), whole_stream10 = max(part_stream9)]
+--   evolving: a_12 c_10 m_13 s_11
+--   doubles: a_12 c_10 s_11
+--   extremes: m_13
+--   evidence: a_12 groups_weigh8 groups_weigh9; c_10 groups_weigh6; m_13 groups_weigh10; s_11 groups_weigh7
+--   present: groups_weigh11
+-- replicates:
+--   Project x_9, c_10, s_11, a_12, m_13, replicate_weigh1, weight_weigh10, seen_weigh9
+--     Project x_9 = x_4, c_10 = count_5, s_11 = sum_6, a_12 = avg_7, m_13 = max_8, replicate_weigh1, weight_weigh10, seen_weigh9
+--       Project x_4, count_5 = whole_stream2, sum_6 = whole_stream4, avg_7 = average_of(whole_stream6, whole_stream8), max_8 = whole_stream10, replicate_weigh1, weight_weigh10, seen_weigh9
+--         Project x_4, replicate_weigh1, whole_stream2 = (whole_weigh4 * case((seen_weigh9 = 1), 0.5, (seen_weigh9 = 2), 0.75, (seen_weigh9 = 3), 1.0, 1.0)), whole_stream4 = (whole_weigh5 * case((seen_weigh9 = 1), 0.5, (seen_weigh9 = 2), 0.75, (seen_weigh9 = 3), 1.0, 1.0)), whole_stream6 = (whole_weigh6 * case((seen_weigh9 = 1), 0.5, (seen_weigh9 = 2), 0.75, (seen_weigh9 = 3), 1.0, 1.0)), whole_stream8 = (whole_weigh7 * case((seen_weigh9 = 1), 0.5, (seen_weigh9 = 2), 0.75, (seen_weigh9 = 3), 1.0, 1.0)), whole_stream10 = whole_weigh8, seen_weigh9, weight_weigh10 = average_of(1.0, case((seen_weigh9 = 1), 0.5, (seen_weigh9 = 2), 0.75, (seen_weigh9 = 3), 1.0, 1.0))
+--           Aggregate by [x_4, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), whole_weigh5 = sum((unit_weight_weigh3 * cast(part_stream3 as double))), whole_weigh6 = sum((unit_weight_weigh3 * cast(part_stream5 as double))), whole_weigh7 = sum((unit_weight_weigh3 * cast(part_stream7 as double))), whole_weigh8 = max(part_stream9), seen_weigh9 = groups_seen(v_3_unit)]
+--             Join inner on (v_3_unit = unit_group_weigh2)
+--               Input stage_1
+--               Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                 Input weights
+--   rows: keys of Aggregate by [x_4] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3), whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7), whole_stream10 = max(part_stream9)]
+--   evolving: a_12 c_10 m_13 s_11
+--   doubles: a_12 c_10 s_11
+--   extremes: m_13
+
+-- name: average_of_such_keys
+-- growth: 0.5 0.75 1.0
+select count(*) n, avg(c) a, sum(c) t from (select x, count(*) c from event group by x) t
+-- expected:
+-- estimate:
+--   Project n_11, a_12, t_13, groups_weigh10, groups_weigh11
+--     Project n_11 = count_8, a_12 = avg_9, t_13 = sum_10, groups_weigh10, groups_weigh11
+--       Project count_8 = coalesce(whole_weigh6, 0.0), avg_9 = average_of(whole_weigh7, whole_weigh8), sum_10 = whole_weigh9, groups_weigh10, groups_weigh11
+--         Aggregate by [] of [whole_weigh6 = sum(case(True, weight_weigh5, 0.0)), whole_weigh7 = sum((weight_weigh5 * c_7)), whole_weigh8 = sum(case(isnotnull(c_7), weight_weigh5, null)), whole_weigh9 = sum((weight_weigh5 * c_7)), groups_weigh10 = groups_in(groups_weigh3), groups_weigh11 = groups_in(groups_weigh2)]
+--           Project c_7 = count_5, weight_weigh5, seen_weigh4, groups_weigh2, groups_weigh3
+--             Project count_5 = whole_stream2, weight_weigh5, seen_weigh4, groups_weigh2, groups_weigh3
+--               Project x_4, whole_stream2 = (whole_weigh1 * case((seen_weigh4 = 1), 0.5, (seen_weigh4 = 2), 0.75, (seen_weigh4 = 3), 1.0, 1.0)), seen_weigh4, weight_weigh5 = average_of(1.0, case((seen_weigh4 = 1), 0.5, (seen_weigh4 = 2), 0.75, (seen_weigh4 = 3), 1.0, 1.0)), groups_weigh2, groups_weigh3
+--                 Aggregate by [x_4] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), seen_weigh4 = groups_seen(x_4_unit), groups_weigh2 = groups_of(x_4_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh3 = groups_of(x_4_unit)]
+--                   Input stage_1
+--   rows: final
+--   evolving: a_12 n_11 t_13
+--   doubles: n_11 t_13
+--   evidence: a_12 groups_weigh10 groups_weigh11; n_11 groups_weigh10; t_13 groups_weigh10 groups_weigh11
+-- replicates:
+--   Project n_11, a_12, t_13, replicate_weigh11
+--     Project n_11 = count_8, a_12 = avg_9, t_13 = sum_10, replicate_weigh11
+--       Project replicate_weigh11, count_8 = coalesce(whole_weigh7, 0.0), avg_9 = average_of(whole_weigh8, whole_weigh9), sum_10 = whole_weigh10
+--         Join left on (replicate_weigh11 = replicate_weigh1)
+--           Project replicate_weigh11 = replicate
+--             Input replicates
+--           Aggregate by [replicate_weigh1] of [whole_weigh7 = sum(case(True, weight_weigh6, 0.0)), whole_weigh8 = sum((weight_weigh6 * c_7)), whole_weigh9 = sum(case(isnotnull(c_7), weight_weigh6, null)), whole_weigh10 = sum((weight_weigh6 * c_7))]
+--             Project c_7 = count_5, replicate_weigh1, weight_weigh6, seen_weigh5
+--               Project count_5 = whole_stream2, replicate_weigh1, weight_weigh6, seen_weigh5
+--                 Project x_4, replicate_weigh1, whole_stream2 = (whole_weigh4 * case((seen_weigh5 = 1), 0.5, (seen_weigh5 = 2), 0.75, (seen_weigh5 = 3), 1.0, 1.0)), seen_weigh5, weight_weigh6 = average_of(1.0, case((seen_weigh5 = 1), 0.5, (seen_weigh5 = 2), 0.75, (seen_weigh5 = 3), 1.0, 1.0))
+--                   Aggregate by [x_4, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), seen_weigh5 = groups_seen(x_4_unit)]
+--                     Join inner on (x_4_unit = unit_group_weigh2)
+--                       Input stage_1
+--                       Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                         Input weights
+--   rows: final
+--   evolving: a_12 n_11 t_13
+--   doubles: n_11 t_13

@@ -1,0 +1,160 @@
+-- name: rows
+select a, count(*) c from (select k a from event union all select vk from visit) t group by a
+-- expected:
+-- estimate:
+--   Project a_11, c_12, seen_weigh4, groups_weigh2, groups_weigh3
+--     Project a_11 = a_9, c_12 = count_10, seen_weigh4, groups_weigh2, groups_weigh3
+--       Project a_9, count_10 = whole_stream5, seen_weigh4, groups_weigh2, groups_weigh3
+--         Project a_9, whole_stream5 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
+--           Aggregate by [a_9] of [whole_weigh1 = sum((2.0 * cast(part_stream4 as double))), seen_weigh4 = groups_seen(unit_stream1), groups_weigh2 = groups_of(unit_stream1) filter (cast(part_stream4 as double) <> 0.0), groups_weigh3 = groups_of(unit_stream1)]
+--             Input stage_1
+--   rows: keys of Aggregate by [a_9] of [whole_stream5 = sum(part_stream4)]
+--   evolving: c_12
+--   doubles: c_12
+--   evidence: c_12 groups_weigh2
+--   present: groups_weigh3
+-- replicates:
+--   Project a_11, c_12, replicate_weigh1, seen_weigh5
+--     Project a_11 = a_9, c_12 = count_10, replicate_weigh1, seen_weigh5
+--       Project a_9, count_10 = whole_stream5, replicate_weigh1, seen_weigh5
+--         Project a_9, replicate_weigh1, whole_stream5 = whole_weigh4, seen_weigh5
+--           Aggregate by [a_9, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream4 as double))), seen_weigh5 = groups_seen(unit_stream1)]
+--             Join inner on (unit_stream1 = unit_group_weigh2)
+--               Input stage_1
+--               Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                 Input weights
+--   rows: keys of Aggregate by [a_9] of [whole_stream5 = sum(part_stream4)]
+--   evolving: c_12
+--   doubles: c_12
+
+-- name: estimates
+select 'event' t, count(*) c, sum(v) s from event union all select 'visit', count(*), sum(w) from visit
+-- expected:
+-- estimate:
+--   Project t_17, c_18, s_19, seen_weigh12, groups_weigh10, groups_weigh9
+--     Union all
+--       Project side_weigh13 = cast_20, side_weigh14 = cast_21, side_weigh15 = cast_22, side_weigh16 = groups_weigh3, side_weigh17 = groups_weigh4, side_weigh18 = 1.0, side_weigh19 = 64
+--         Project cast_20, cast_21, cast_22, groups_weigh3, groups_weigh4
+--           Project cast_20 = t_7, cast_21 = c_8, cast_22 = s_9, groups_weigh3, groups_weigh4
+--             Project t_7 = 'event', c_8 = count_5, s_9 = sum_6, groups_weigh3, groups_weigh4
+--               Project count_5 = coalesce(whole_stream2, 0.0), sum_6 = whole_stream4, groups_weigh3, groups_weigh4
+--                 Project whole_stream2 = whole_weigh1, whole_stream4 = whole_weigh2, groups_weigh3, groups_weigh4
+--                   Aggregate by [] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), whole_weigh2 = sum((2.0 * cast(part_stream3 as double))), groups_weigh3 = groups_of(v_3_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh4 = groups_of(v_3_unit) filter (cast(part_stream3 as double) <> 0.0)]
+--                     Input stage_1
+--       Project side_weigh20 = cast_23, side_weigh21 = cast_24, side_weigh22 = cast_25, side_weigh23 = groups_weigh7, side_weigh24 = groups_weigh8, side_weigh25 = 1.0, side_weigh26 = 64
+--         Project cast_23, cast_24, cast_25, groups_weigh7, groups_weigh8
+--           Project cast_23 = value_14, cast_24 = count(1)_15, cast_25 = sum(w)_16, groups_weigh7, groups_weigh8
+--             Project value_14 = 'visit', count(1)_15 = count_12, sum(w)_16 = sum_13, groups_weigh7, groups_weigh8
+--               Project count_12 = coalesce(whole_stream6, 0.0), sum_13 = whole_stream8, groups_weigh7, groups_weigh8
+--                 Project whole_stream6 = whole_weigh5, whole_stream8 = whole_weigh6, groups_weigh7, groups_weigh8
+--                   Aggregate by [] of [whole_weigh5 = sum((2.0 * cast(part_stream5 as double))), whole_weigh6 = sum((2.0 * cast(part_stream7 as double))), groups_weigh7 = groups_of(w_11_unit) filter (cast(part_stream5 as double) <> 0.0), groups_weigh8 = groups_of(w_11_unit) filter (cast(part_stream7 as double) <> 0.0)]
+--                     Input stage_2
+--   rows: final
+--   evolving: c_18 s_19
+--   doubles: c_18 s_19
+--   evidence: c_18 groups_weigh9; s_19 groups_weigh10
+-- replicates:
+--   Project t_17, c_18, s_19, replicate_weigh15, seen_weigh14
+--     Union all
+--       Project side_weigh16 = cast_20, side_weigh17 = cast_21, side_weigh18 = cast_22, side_weigh19 = 1.0, side_weigh20 = 64, side_weigh21 = replicate_weigh6
+--         Project cast_20, cast_21, cast_22, replicate_weigh6
+--           Project cast_20 = t_7, cast_21 = c_8, cast_22 = s_9, replicate_weigh6
+--             Project t_7 = 'event', c_8 = count_5, s_9 = sum_6, replicate_weigh6
+--               Project count_5 = coalesce(whole_stream2, 0.0), sum_6 = whole_stream4, replicate_weigh6
+--                 Project replicate_weigh6, whole_stream2 = whole_weigh4, whole_stream4 = whole_weigh5
+--                   Join left on (replicate_weigh6 = replicate_weigh1)
+--                     Project replicate_weigh6 = replicate
+--                       Input replicates
+--                     Aggregate by [replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), whole_weigh5 = sum((unit_weight_weigh3 * cast(part_stream3 as double)))]
+--                       Join inner on (v_3_unit = unit_group_weigh2)
+--                         Input stage_1
+--                         Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                           Input weights
+--       Project side_weigh22 = cast_23, side_weigh23 = cast_24, side_weigh24 = cast_25, side_weigh25 = 1.0, side_weigh26 = 64, side_weigh27 = replicate_weigh12
+--         Project cast_23, cast_24, cast_25, replicate_weigh12
+--           Project cast_23 = value_14, cast_24 = count(1)_15, cast_25 = sum(w)_16, replicate_weigh12
+--             Project value_14 = 'visit', count(1)_15 = count_12, sum(w)_16 = sum_13, replicate_weigh12
+--               Project count_12 = coalesce(whole_stream6, 0.0), sum_13 = whole_stream8, replicate_weigh12
+--                 Project replicate_weigh12, whole_stream6 = whole_weigh10, whole_stream8 = whole_weigh11
+--                   Join left on (replicate_weigh12 = replicate_weigh7)
+--                     Project replicate_weigh12 = replicate
+--                       Input replicates
+--                     Aggregate by [replicate_weigh7] of [whole_weigh10 = sum((unit_weight_weigh9 * cast(part_stream5 as double))), whole_weigh11 = sum((unit_weight_weigh9 * cast(part_stream7 as double)))]
+--                       Join inner on (w_11_unit = unit_group_weigh8)
+--                         Input stage_2
+--                         Project replicate_weigh7 = replicate, unit_group_weigh8 = unit_group, unit_weight_weigh9 = unit_weight
+--                           Input weights
+--   rows: final
+--   evolving: c_18 s_19
+--   doubles: c_18 s_19
+
+-- name: estimates_and_rows
+select kind, c from (select kind, count(*) c from event group by kind) t union all select id, 0 from kind
+-- expected:
+-- estimate:
+--   Project kind_14, c_15, seen_weigh7, groups_weigh5
+--     Union all
+--       Project side_weigh8 = kind_8, side_weigh9 = c_9, side_weigh10 = groups_weigh2, side_weigh11 = 1.0, side_weigh12 = seen_weigh4
+--         Project kind_8, c_9, seen_weigh4, groups_weigh2, groups_weigh3
+--           Project kind_8 = kind_6, c_9 = c_7, seen_weigh4, groups_weigh2, groups_weigh3
+--             Project kind_6 = kind_2, c_7 = count_5, seen_weigh4, groups_weigh2, groups_weigh3
+--               Project kind_2, count_5 = whole_stream2, seen_weigh4, groups_weigh2, groups_weigh3
+--                 Project kind_2, whole_stream2 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
+--                   Aggregate by [kind_2] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), seen_weigh4 = groups_seen(kind_2_unit), groups_weigh2 = groups_of(kind_2_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh3 = groups_of(kind_2_unit)]
+--                     Input stage_1
+--       Project side_weigh13 = cast_16, side_weigh14 = cast(cast_17 as double), side_weigh15 = -1, side_weigh16 = 1.0, side_weigh17 = 64
+--         Project cast_16, cast_17
+--           Input stage_2
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1)]
+--   evolving: c_15
+--   doubles: c_15
+--   evidence: c_15 groups_weigh5
+-- replicates:
+--   Project kind_14, c_15, replicate_weigh9, seen_weigh8
+--     Union all
+--       Project side_weigh10 = kind_8, side_weigh11 = c_9, side_weigh12 = 1.0, side_weigh13 = seen_weigh5, side_weigh14 = replicate_weigh1
+--         Project kind_8, c_9, replicate_weigh1, seen_weigh5
+--           Project kind_8 = kind_6, c_9 = c_7, replicate_weigh1, seen_weigh5
+--             Project kind_6 = kind_2, c_7 = count_5, replicate_weigh1, seen_weigh5
+--               Project kind_2, count_5 = whole_stream2, replicate_weigh1, seen_weigh5
+--                 Project kind_2, replicate_weigh1, whole_stream2 = whole_weigh4, seen_weigh5
+--                   Aggregate by [kind_2, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), seen_weigh5 = groups_seen(kind_2_unit)]
+--                     Join inner on (kind_2_unit = unit_group_weigh2)
+--                       Input stage_1
+--                       Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                         Input weights
+--       Project side_weigh15 = cast_16, side_weigh16 = cast(cast_17 as double), side_weigh17 = 1.0, side_weigh18 = 64, side_weigh19 = replicate_weigh6
+--         Join cross
+--           Project cast_16, cast_17
+--             Input stage_2
+--           Project replicate_weigh6 = replicate
+--             Input replicates
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1)]
+--   evolving: c_15
+--   doubles: c_15
+
+-- name: union
+select count(*) c from event union select count(*) from visit
+-- expected:
+-- estimate:
+--   Project c_11
+--     Union
+--       Project c_6
+--         Project c_6, groups_weigh2
+--           Project c_6 = count_5, groups_weigh2
+--             Project count_5 = coalesce(whole_stream3, 0.0), groups_weigh2
+--               Project whole_stream3 = whole_weigh1, groups_weigh2
+--                 Aggregate by [] of [whole_weigh1 = sum((2.0 * cast(part_stream2 as double))), groups_weigh2 = groups_of(unit_stream1) filter (cast(part_stream2 as double) <> 0.0)]
+--                   Input stage_1
+--       Project count(1)_10
+--         Project count(1)_10, groups_weigh4
+--           Project count(1)_10 = count_9, groups_weigh4
+--             Project count_9 = coalesce(whole_stream6, 0.0), groups_weigh4
+--               Project whole_stream6 = whole_weigh3, groups_weigh4
+--                 Aggregate by [] of [whole_weigh3 = sum((2.0 * cast(part_stream5 as double))), groups_weigh4 = groups_of(unit_stream4) filter (cast(part_stream5 as double) <> 0.0)]
+--                   Input stage_2
+--   rows: final
+--   evolving: c_11
+--   doubles: c_11
+-- replicates:
+--   union of estimates

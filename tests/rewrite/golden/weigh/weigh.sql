@@ -1,0 +1,493 @@
+-- name: totals
+select kind, count(*) c, sum(v) s, avg(x) a, min(x) lo from event group by kind order by kind
+-- expected:
+-- estimate:
+--   Project kind_9, c_10, s_11, a_12, lo_13, seen_weigh12, groups_weigh10, groups_weigh11, groups_weigh6, groups_weigh7, groups_weigh8, groups_weigh9
+--     Sort kind_9 asc
+--       Project kind_9 = kind_2, c_10 = count_5, s_11 = sum_6, a_12 = avg_7, lo_13 = min_8, seen_weigh12, groups_weigh10, groups_weigh11, groups_weigh6, groups_weigh7, groups_weigh8, groups_weigh9
+--         Project kind_2, count_5 = whole_stream2, sum_6 = whole_stream4, avg_7 = average_of(whole_stream6, whole_stream8), min_8 = whole_stream10, seen_weigh12, groups_weigh10, groups_weigh11, groups_weigh6, groups_weigh7, groups_weigh8, groups_weigh9
+--           Project kind_2, whole_stream2 = whole_weigh1, whole_stream4 = whole_weigh2, whole_stream6 = whole_weigh3, whole_stream8 = whole_weigh4, whole_stream10 = whole_weigh5, seen_weigh12, groups_weigh6, groups_weigh7, groups_weigh8, groups_weigh9, groups_weigh10, groups_weigh11
+--             Aggregate by [kind_2] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), whole_weigh2 = sum((2.0 * cast(part_stream3 as double))), whole_weigh3 = sum((2.0 * part_stream5)), whole_weigh4 = sum((2.0 * cast(part_stream7 as double))), whole_weigh5 = min(part_stream9), seen_weigh12 = groups_seen(kind_2_unit), groups_weigh6 = groups_of(kind_2_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh7 = groups_of(kind_2_unit) filter (cast(part_stream3 as double) <> 0.0), groups_weigh8 = groups_of(kind_2_unit) filter (part_stream5 <> 0.0), groups_weigh9 = groups_of(kind_2_unit) filter (cast(part_stream7 as double) <> 0.0), groups_weigh10 = groups_of(kind_2_unit) filter isnotnull(part_stream9), groups_weigh11 = groups_of(kind_2_unit)]
+--               Input stage_1
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3), whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7), whole_stream10 = min(part_stream9)]
+--   evolving: a_12 c_10 lo_13 s_11
+--   doubles: c_10 s_11
+--   extremes: lo_13
+--   evidence: a_12 groups_weigh8 groups_weigh9; c_10 groups_weigh6; lo_13 groups_weigh10; s_11 groups_weigh7
+--   present: groups_weigh11
+-- replicates:
+--   Project kind_9, c_10, s_11, a_12, lo_13, replicate_weigh1, seen_weigh9
+--     Project kind_9 = kind_2, c_10 = count_5, s_11 = sum_6, a_12 = avg_7, lo_13 = min_8, replicate_weigh1, seen_weigh9
+--       Project kind_2, count_5 = whole_stream2, sum_6 = whole_stream4, avg_7 = average_of(whole_stream6, whole_stream8), min_8 = whole_stream10, replicate_weigh1, seen_weigh9
+--         Project kind_2, replicate_weigh1, whole_stream2 = whole_weigh4, whole_stream4 = whole_weigh5, whole_stream6 = whole_weigh6, whole_stream8 = whole_weigh7, whole_stream10 = whole_weigh8, seen_weigh9
+--           Aggregate by [kind_2, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), whole_weigh5 = sum((unit_weight_weigh3 * cast(part_stream3 as double))), whole_weigh6 = sum((unit_weight_weigh3 * part_stream5)), whole_weigh7 = sum((unit_weight_weigh3 * cast(part_stream7 as double))), whole_weigh8 = min(part_stream9), seen_weigh9 = groups_seen(kind_2_unit)]
+--             Join inner on (kind_2_unit = unit_group_weigh2)
+--               Input stage_1
+--               Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                 Input weights
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3), whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7), whole_stream10 = min(part_stream9)]
+--   evolving: a_12 c_10 lo_13 s_11
+--   doubles: c_10 s_11
+--   extremes: lo_13
+
+-- name: without_keys
+select count(*) c, sum(v) s from event where x > 5
+-- expected:
+-- estimate:
+--   Project c_7, s_8, groups_weigh3, groups_weigh4
+--     Project c_7 = count_5, s_8 = sum_6, groups_weigh3, groups_weigh4
+--       Project count_5 = coalesce(whole_stream2, 0.0), sum_6 = whole_stream4, groups_weigh3, groups_weigh4
+--         Project whole_stream2 = whole_weigh1, whole_stream4 = whole_weigh2, groups_weigh3, groups_weigh4
+--           Aggregate by [] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), whole_weigh2 = sum((2.0 * cast(part_stream3 as double))), groups_weigh3 = groups_of(v_3_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh4 = groups_of(v_3_unit) filter (cast(part_stream3 as double) <> 0.0)]
+--             Input stage_1
+--   rows: final
+--   evolving: c_7 s_8
+--   doubles: c_7 s_8
+--   evidence: c_7 groups_weigh3; s_8 groups_weigh4
+-- replicates:
+--   Project c_7, s_8, replicate_weigh6
+--     Project c_7 = count_5, s_8 = sum_6, replicate_weigh6
+--       Project count_5 = coalesce(whole_stream2, 0.0), sum_6 = whole_stream4, replicate_weigh6
+--         Project replicate_weigh6, whole_stream2 = whole_weigh4, whole_stream4 = whole_weigh5
+--           Join left on (replicate_weigh6 = replicate_weigh1)
+--             Project replicate_weigh6 = replicate
+--               Input replicates
+--             Aggregate by [replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), whole_weigh5 = sum((unit_weight_weigh3 * cast(part_stream3 as double)))]
+--               Join inner on (v_3_unit = unit_group_weigh2)
+--                 Input stage_1
+--                 Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                   Input weights
+--   rows: final
+--   evolving: c_7 s_8
+--   doubles: c_7 s_8
+
+-- name: arithmetic
+select kind, sum(v) / count(*) r, sum(v) + 1 s from event group by kind
+-- expected:
+-- estimate:
+--   Project kind_7, r_8, s_9, seen_weigh6, groups_weigh3, groups_weigh4, groups_weigh5
+--     Project kind_7 = kind_2, r_8 = average_of(sum_5, count_6), s_9 = (sum_5 + 1.0), seen_weigh6, groups_weigh3, groups_weigh4, groups_weigh5
+--       Project kind_2, sum_5 = whole_stream2, count_6 = whole_stream4, seen_weigh6, groups_weigh3, groups_weigh4, groups_weigh5
+--         Project kind_2, whole_stream2 = whole_weigh1, whole_stream4 = whole_weigh2, seen_weigh6, groups_weigh3, groups_weigh4, groups_weigh5
+--           Aggregate by [kind_2] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), whole_weigh2 = sum((2.0 * cast(part_stream3 as double))), seen_weigh6 = groups_seen(kind_2_unit), groups_weigh3 = groups_of(kind_2_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh4 = groups_of(kind_2_unit) filter (cast(part_stream3 as double) <> 0.0), groups_weigh5 = groups_of(kind_2_unit)]
+--             Input stage_1
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--   evolving: r_8 s_9
+--   doubles: r_8 s_9
+--   evidence: r_8 groups_weigh3 groups_weigh4; s_9 groups_weigh3
+--   present: groups_weigh5
+-- replicates:
+--   Project kind_7, r_8, s_9, replicate_weigh1, seen_weigh6
+--     Project kind_7 = kind_2, r_8 = average_of(sum_5, count_6), s_9 = (sum_5 + 1.0), replicate_weigh1, seen_weigh6
+--       Project kind_2, sum_5 = whole_stream2, count_6 = whole_stream4, replicate_weigh1, seen_weigh6
+--         Project kind_2, replicate_weigh1, whole_stream2 = whole_weigh4, whole_stream4 = whole_weigh5, seen_weigh6
+--           Aggregate by [kind_2, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), whole_weigh5 = sum((unit_weight_weigh3 * cast(part_stream3 as double))), seen_weigh6 = groups_seen(kind_2_unit)]
+--             Join inner on (kind_2_unit = unit_group_weigh2)
+--               Input stage_1
+--               Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                 Input weights
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--   evolving: r_8 s_9
+--   doubles: r_8 s_9
+
+-- name: having
+select kind, count(*) c from event group by kind having count(*) > 14
+-- expected:
+-- estimate:
+--   Project kind_6, c_7, seen_weigh4, groups_weigh2, groups_weigh3
+--     Project kind_6 = kind_2, c_7 = count_5, seen_weigh4, groups_weigh2, groups_weigh3
+--       Filter (count_5 > 14.0)
+--         Project kind_2, count_5 = whole_stream2, seen_weigh4, groups_weigh2, groups_weigh3
+--           Project kind_2, whole_stream2 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
+--             Aggregate by [kind_2] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), seen_weigh4 = groups_seen(kind_2_unit), groups_weigh2 = groups_of(kind_2_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh3 = groups_of(kind_2_unit)]
+--               Input stage_1
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1)], undecided
+--   evolving: c_7
+--   doubles: c_7
+--   evidence: c_7 groups_weigh2
+--   present: groups_weigh2 groups_weigh3
+-- replicates:
+--   Project kind_6, c_7, replicate_weigh1, seen_weigh5
+--     Project kind_6 = kind_2, c_7 = count_5, replicate_weigh1, seen_weigh5
+--       Filter (count_5 > 14.0)
+--         Project kind_2, count_5 = whole_stream2, replicate_weigh1, seen_weigh5
+--           Project kind_2, replicate_weigh1, whole_stream2 = whole_weigh4, seen_weigh5
+--             Aggregate by [kind_2, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), seen_weigh5 = groups_seen(kind_2_unit)]
+--               Join inner on (kind_2_unit = unit_group_weigh2)
+--                 Input stage_1
+--                 Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                   Input weights
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1)], undecided
+--   evolving: c_7
+--   doubles: c_7
+
+-- name: complete_groups
+select k, sum(v) s from event group by k
+-- expected:
+-- estimate:
+--   Project k_6, s_7
+--     Input stage_1
+--   rows: open
+-- replicates:
+--   Project k_6, s_7
+--     Input stage_1
+--   rows: open
+
+-- name: aggregate_of_aggregate
+select count(*) n, avg(c) a, max(c) m from (select kind, count(*) c from event group by kind) t
+-- expected:
+-- estimate:
+--   Project n_11, a_12, m_13, groups_weigh8, groups_weigh9
+--     Project n_11 = count_8, a_12 = avg_9, m_13 = max_10, groups_weigh8, groups_weigh9
+--       Project count_8 = whole_weigh5, avg_9 = whole_weigh6, max_10 = whole_weigh7, groups_weigh8, groups_weigh9
+--         Aggregate by [] of [whole_weigh5 = count(*), whole_weigh6 = avg(c_7), whole_weigh7 = max(c_7), groups_weigh8 = groups_in(groups_weigh3), groups_weigh9 = groups_in(groups_weigh2)]
+--           Project c_7 = count_5, seen_weigh4, groups_weigh2, groups_weigh3
+--             Project count_5 = whole_stream2, seen_weigh4, groups_weigh2, groups_weigh3
+--               Project kind_2, whole_stream2 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
+--                 Aggregate by [kind_2] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), seen_weigh4 = groups_seen(kind_2_unit), groups_weigh2 = groups_of(kind_2_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh3 = groups_of(kind_2_unit)]
+--                   Input stage_1
+--   rows: final
+--   evolving: a_12 m_13 n_11
+--   doubles: m_13
+--   extremes: m_13
+--   evidence: a_12 groups_weigh8 groups_weigh9; m_13 groups_weigh8 groups_weigh9; n_11 groups_weigh8
+-- replicates:
+--   Project n_11, a_12, m_13, replicate_weigh9
+--     Project n_11 = count_8, a_12 = avg_9, m_13 = max_10, replicate_weigh9
+--       Project replicate_weigh9, count_8 = whole_weigh6, avg_9 = whole_weigh7, max_10 = whole_weigh8
+--         Join left on (replicate_weigh9 = replicate_weigh1)
+--           Project replicate_weigh9 = replicate
+--             Input replicates
+--           Aggregate by [replicate_weigh1] of [whole_weigh6 = count(*), whole_weigh7 = avg(c_7), whole_weigh8 = max(c_7)]
+--             Project c_7 = count_5, replicate_weigh1, seen_weigh5
+--               Project count_5 = whole_stream2, replicate_weigh1, seen_weigh5
+--                 Project kind_2, replicate_weigh1, whole_stream2 = whole_weigh4, seen_weigh5
+--                   Aggregate by [kind_2, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), seen_weigh5 = groups_seen(kind_2_unit)]
+--                     Join inner on (kind_2_unit = unit_group_weigh2)
+--                       Input stage_1
+--                       Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                         Input weights
+--   rows: final
+--   evolving: a_12 m_13 n_11
+--   doubles: m_13
+--   extremes: m_13
+
+-- name: join_with_small
+select label, sum(v) s from event join kind on event.kind = id group by label
+-- expected:
+-- estimate:
+--   Project label_8, s_9, seen_weigh4, groups_weigh2, groups_weigh3
+--     Project label_8 = label_6, s_9 = sum_7, seen_weigh4, groups_weigh2, groups_weigh3
+--       Project label_6, sum_7 = whole_stream2, seen_weigh4, groups_weigh2, groups_weigh3
+--         Project label_6, whole_stream2 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
+--           Aggregate by [label_6] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), seen_weigh4 = groups_seen(kind_2_unit), groups_weigh2 = groups_of(kind_2_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh3 = groups_of(kind_2_unit)]
+--             Input stage_1
+--   rows: keys of Aggregate by [label_6] of [whole_stream2 = sum(part_stream1)]
+--   evolving: s_9
+--   doubles: s_9
+--   evidence: s_9 groups_weigh2
+--   present: groups_weigh3
+-- replicates:
+--   Project label_8, s_9, replicate_weigh1, seen_weigh5
+--     Project label_8 = label_6, s_9 = sum_7, replicate_weigh1, seen_weigh5
+--       Project label_6, sum_7 = whole_stream2, replicate_weigh1, seen_weigh5
+--         Project label_6, replicate_weigh1, whole_stream2 = whole_weigh4, seen_weigh5
+--           Aggregate by [label_6, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), seen_weigh5 = groups_seen(kind_2_unit)]
+--             Join inner on (kind_2_unit = unit_group_weigh2)
+--               Input stage_1
+--               Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                 Input weights
+--   rows: keys of Aggregate by [label_6] of [whole_stream2 = sum(part_stream1)]
+--   evolving: s_9
+--   doubles: s_9
+
+-- name: join_of_estimates
+select a.kind, a.c, b.s from (select kind, count(*) c from event group by kind) a join (select kind, sum(v) s from event group by kind) b on a.kind = b.kind
+-- expected:
+-- estimate:
+--   Project kind_15, c_16, s_17, seen_weigh4, groups_weigh2, groups_weigh3, groups_weigh6, groups_weigh7
+--     Project kind_15 = kind_6, c_16 = c_7, s_17 = s_14, seen_weigh4, groups_weigh2, groups_weigh3, groups_weigh6, groups_weigh7
+--       Join inner on (kind_6 = kind_13)
+--         Project kind_6 = kind_2, c_7 = count_5, seen_weigh4, groups_weigh2, groups_weigh3
+--           Project kind_2, count_5 = whole_stream2, seen_weigh4, groups_weigh2, groups_weigh3
+--             Project kind_2, whole_stream2 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
+--               Aggregate by [kind_2] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), seen_weigh4 = groups_seen(kind_2_unit), groups_weigh2 = groups_of(kind_2_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh3 = groups_of(kind_2_unit)]
+--                 Input stage_1
+--         Project kind_13 = kind_9, s_14 = sum_12, seen_weigh8, groups_weigh6, groups_weigh7
+--           Project kind_9, sum_12 = whole_stream4, seen_weigh8, groups_weigh6, groups_weigh7
+--             Project kind_9, whole_stream4 = whole_weigh5, seen_weigh8, groups_weigh6, groups_weigh7
+--               Aggregate by [kind_9] of [whole_weigh5 = sum((2.0 * cast(part_stream3 as double))), seen_weigh8 = groups_seen(kind_9_unit), groups_weigh6 = groups_of(kind_9_unit) filter (cast(part_stream3 as double) <> 0.0), groups_weigh7 = groups_of(kind_9_unit)]
+--                 Input stage_2
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1)], keys of Aggregate by [kind_9] of [whole_stream4 = sum(part_stream3)]
+--   evolving: c_16 s_17
+--   doubles: c_16 s_17
+--   evidence: c_16 groups_weigh2; s_17 groups_weigh6
+--   present: groups_weigh3 groups_weigh7
+-- replicates:
+--   Project kind_15, c_16, s_17, replicate_weigh1, seen_weigh5
+--     Project kind_15 = kind_6, c_16 = c_7, s_17 = s_14, replicate_weigh1, seen_weigh5
+--       Join inner on ((replicate_weigh1 = replicate_weigh6) and (kind_6 = kind_13))
+--         Project kind_6 = kind_2, c_7 = count_5, replicate_weigh1, seen_weigh5
+--           Project kind_2, count_5 = whole_stream2, replicate_weigh1, seen_weigh5
+--             Project kind_2, replicate_weigh1, whole_stream2 = whole_weigh4, seen_weigh5
+--               Aggregate by [kind_2, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), seen_weigh5 = groups_seen(kind_2_unit)]
+--                 Join inner on (kind_2_unit = unit_group_weigh2)
+--                   Input stage_1
+--                   Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                     Input weights
+--         Project kind_13 = kind_9, s_14 = sum_12, replicate_weigh6, seen_weigh10
+--           Project kind_9, sum_12 = whole_stream4, replicate_weigh6, seen_weigh10
+--             Project kind_9, replicate_weigh6, whole_stream4 = whole_weigh9, seen_weigh10
+--               Aggregate by [kind_9, replicate_weigh6] of [whole_weigh9 = sum((unit_weight_weigh8 * cast(part_stream3 as double))), seen_weigh10 = groups_seen(kind_9_unit)]
+--                 Join inner on (kind_9_unit = unit_group_weigh7)
+--                   Input stage_2
+--                   Project replicate_weigh6 = replicate, unit_group_weigh7 = unit_group, unit_weight_weigh8 = unit_weight
+--                     Input weights
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1)], keys of Aggregate by [kind_9] of [whole_stream4 = sum(part_stream3)]
+--   evolving: c_16 s_17
+--   doubles: c_16 s_17
+
+-- name: left_join_of_estimates
+select id, c from kind left join (select kind, count(*) c from event group by kind) a on id = a.kind
+-- expected:
+-- estimate:
+--   Project id_10, c_11, seen_weigh4, groups_weigh2, groups_weigh3
+--     Project id_10 = id_1, c_11 = c_9, seen_weigh4, groups_weigh2, groups_weigh3
+--       Join left on (id_1 = kind_8)
+--         Input stage_2
+--         Project kind_8 = kind_4, c_9 = count_7, seen_weigh4, groups_weigh2, groups_weigh3
+--           Project kind_4, count_7 = whole_stream2, seen_weigh4, groups_weigh2, groups_weigh3
+--             Project kind_4, whole_stream2 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
+--               Aggregate by [kind_4] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), seen_weigh4 = groups_seen(kind_4_unit), groups_weigh2 = groups_of(kind_4_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh3 = groups_of(kind_4_unit)]
+--                 Input stage_1
+--   rows: keys of Aggregate by [kind_4] of [whole_stream2 = sum(part_stream1)], undecided
+--   evolving: c_11
+--   doubles: c_11
+--   evidence: c_11 groups_weigh2
+--   present: groups_weigh3
+-- replicates:
+--   Project id_10, c_11, replicate_weigh6, seen_weigh5
+--     Project id_10 = id_1, c_11 = c_9, replicate_weigh6, seen_weigh5
+--       Join left on ((replicate_weigh6 = replicate_weigh1) and (id_1 = kind_8))
+--         Join cross
+--           Input stage_2
+--           Project replicate_weigh6 = replicate
+--             Input replicates
+--         Project kind_8 = kind_4, c_9 = count_7, replicate_weigh1, seen_weigh5
+--           Project kind_4, count_7 = whole_stream2, replicate_weigh1, seen_weigh5
+--             Project kind_4, replicate_weigh1, whole_stream2 = whole_weigh4, seen_weigh5
+--               Aggregate by [kind_4, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), seen_weigh5 = groups_seen(kind_4_unit)]
+--                 Join inner on (kind_4_unit = unit_group_weigh2)
+--                   Input stage_1
+--                   Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                     Input weights
+--   rows: keys of Aggregate by [kind_4] of [whole_stream2 = sum(part_stream1)], undecided
+--   evolving: c_11
+--   doubles: c_11
+
+-- name: semi_of_estimates
+select id from kind where id in (select kind from event group by kind having count(*) > 14)
+-- expected:
+-- estimate:
+--   Project id_9
+--     Project id_9 = id_1
+--       Join semi on (id_1 = kind_8)
+--         Input stage_2
+--         Project kind_8 = kind_4, seen_weigh4, groups_weigh2, groups_weigh3
+--           Filter (count_7 > 14.0)
+--             Project kind_4, count_7 = whole_stream2, seen_weigh4, groups_weigh2, groups_weigh3
+--               Project kind_4, whole_stream2 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
+--                 Aggregate by [kind_4] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), seen_weigh4 = groups_seen(kind_4_unit), groups_weigh2 = groups_of(kind_4_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh3 = groups_of(kind_4_unit)]
+--                   Input stage_1
+--   rows: undecided
+-- replicates:
+--   Project id_9, replicate_weigh6
+--     Project id_9 = id_1, replicate_weigh6
+--       Join semi on ((replicate_weigh6 = replicate_weigh1) and (id_1 = kind_8))
+--         Join cross
+--           Input stage_2
+--           Project replicate_weigh6 = replicate
+--             Input replicates
+--         Project kind_8 = kind_4, replicate_weigh1, seen_weigh5
+--           Filter (count_7 > 14.0)
+--             Project kind_4, count_7 = whole_stream2, replicate_weigh1, seen_weigh5
+--               Project kind_4, replicate_weigh1, whole_stream2 = whole_weigh4, seen_weigh5
+--                 Aggregate by [kind_4, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), seen_weigh5 = groups_seen(kind_4_unit)]
+--                   Join inner on (kind_4_unit = unit_group_weigh2)
+--                     Input stage_1
+--                     Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                       Input weights
+--   rows: undecided
+
+-- name: waiting_rows
+select count(*) c, avg(x) m from event where x > (select avg(x) from event)
+-- expected:
+-- estimate:
+--   Project c_13, m_14, groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20, groups_weigh21
+--     Project c_13 = count_11, m_14 = avg_12, groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20, groups_weigh21
+--       Project count_11 = coalesce(whole_stream6, 0.0), avg_12 = average_of(whole_stream8, whole_stream10), groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20, groups_weigh21
+--         Project whole_stream6 = whole_weigh14, whole_stream8 = whole_weigh15, whole_stream10 = whole_weigh16, groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20, groups_weigh21
+--           Aggregate by [] of [whole_weigh14 = sum((2.0 * cast(part_stream5 as double))), whole_weigh15 = sum((2.0 * part_stream7)), whole_weigh16 = sum((2.0 * cast(part_stream9 as double))), groups_weigh17 = groups_in(groups_weigh6), groups_weigh18 = groups_in(groups_weigh7), groups_weigh19 = groups_of(carried_weigh5) filter (cast(part_stream5 as double) <> 0.0), groups_weigh20 = groups_of(carried_weigh5) filter (part_stream7 <> 0.0), groups_weigh21 = groups_of(carried_weigh5) filter (cast(part_stream9 as double) <> 0.0)]
+--             Union all
+--               Project part_stream5, part_stream7, part_stream9, side_weigh8 = x_4_unit, side_weigh9 = -1, side_weigh10 = -1
+--                 Project part_stream5, part_stream7, part_stream9, x_4_unit
+--                   Filter decided_stream11
+--                     Input stage_2
+--               Project part_stream5, part_stream7, part_stream9, side_weigh11 = x_4_unit, side_weigh12 = groups_weigh3, side_weigh13 = groups_weigh4
+--                 Project part_stream5, part_stream7, part_stream9, x_4_unit, groups_weigh3, groups_weigh4
+--                   Join inner on (x_4 > avg(x)_10)
+--                     Filter not(decided_stream11)
+--                       Input stage_2
+--                     Project avg(x)_10 = avg_9, groups_weigh3, groups_weigh4
+--                       Project avg_9 = average_of(whole_stream2, whole_stream4), groups_weigh3, groups_weigh4
+--                         Project whole_stream2 = whole_weigh1, whole_stream4 = whole_weigh2, groups_weigh3, groups_weigh4
+--                           Aggregate by [] of [whole_weigh1 = sum((2.0 * part_stream1)), whole_weigh2 = sum((2.0 * cast(part_stream3 as double))), groups_weigh3 = groups_of(x_8_unit) filter (part_stream1 <> 0.0), groups_weigh4 = groups_of(x_8_unit) filter (cast(part_stream3 as double) <> 0.0)]
+--                             Input stage_1
+--   rows: final
+--   evolving: c_13 m_14
+--   doubles: c_13
+--   evidence: c_13 groups_weigh17 groups_weigh18 groups_weigh19; m_14 groups_weigh17 groups_weigh18 groups_weigh20 groups_weigh21
+-- replicates:
+--   Project c_13, m_14, replicate_weigh25
+--     Project c_13 = count_11, m_14 = avg_12, replicate_weigh25
+--       Project count_11 = coalesce(whole_stream6, 0.0), avg_12 = average_of(whole_stream8, whole_stream10), replicate_weigh25
+--         Project replicate_weigh25, whole_stream6 = whole_weigh22, whole_stream8 = whole_weigh23, whole_stream10 = whole_weigh24
+--           Join left on (replicate_weigh25 = carried_weigh13)
+--             Project replicate_weigh25 = replicate
+--               Input replicates
+--             Aggregate by [carried_weigh13] of [whole_weigh22 = sum((carried_weigh14 * cast(part_stream5 as double))), whole_weigh23 = sum((carried_weigh14 * part_stream7)), whole_weigh24 = sum((carried_weigh14 * cast(part_stream9 as double)))]
+--               Union all
+--                 Project part_stream5, part_stream7, part_stream9, side_weigh16 = replicate_weigh1, side_weigh17 = unit_weight_weigh3, side_weigh18 = x_4_unit
+--                   Project part_stream5, part_stream7, part_stream9, replicate_weigh1, unit_weight_weigh3, x_4_unit
+--                     Filter decided_stream11
+--                       Join inner on (x_4_unit = unit_group_weigh2)
+--                         Input stage_2
+--                         Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                           Input weights
+--                 Project part_stream5, part_stream7, part_stream9, side_weigh19 = replicate_weigh4, side_weigh20 = unit_weight_weigh6, side_weigh21 = x_4_unit
+--                   Project part_stream5, part_stream7, part_stream9, replicate_weigh4, unit_weight_weigh6, x_4_unit
+--                     Join inner on ((replicate_weigh4 = replicate_weigh12) and (x_4 > avg(x)_10))
+--                       Filter not(decided_stream11)
+--                         Join inner on (x_4_unit = unit_group_weigh5)
+--                           Input stage_2
+--                           Project replicate_weigh4 = replicate, unit_group_weigh5 = unit_group, unit_weight_weigh6 = unit_weight
+--                             Input weights
+--                       Project avg(x)_10 = avg_9, replicate_weigh12
+--                         Project avg_9 = average_of(whole_stream2, whole_stream4), replicate_weigh12
+--                           Project replicate_weigh12, whole_stream2 = whole_weigh10, whole_stream4 = whole_weigh11
+--                             Join left on (replicate_weigh12 = replicate_weigh7)
+--                               Project replicate_weigh12 = replicate
+--                                 Input replicates
+--                               Aggregate by [replicate_weigh7] of [whole_weigh10 = sum((unit_weight_weigh9 * part_stream1)), whole_weigh11 = sum((unit_weight_weigh9 * cast(part_stream3 as double)))]
+--                                 Join inner on (x_8_unit = unit_group_weigh8)
+--                                   Input stage_1
+--                                   Project replicate_weigh7 = replicate, unit_group_weigh8 = unit_group, unit_weight_weigh9 = unit_weight
+--                                     Input weights
+--   rows: final
+--   evolving: c_13 m_14
+--   doubles: c_13
+
+-- name: window
+select kind, c, sum(c) over (order by kind) t, rank() over (order by c) r from (select kind, count(*) c from event group by kind) t
+-- expected:
+-- estimate:
+--   Project kind_10, c_11, t_12, r_13, seen_weigh4, groups_weigh2, groups_weigh3
+--     Project kind_10 = kind_6, c_11 = c_7, t_12 = window_8, r_13 = window_9, seen_weigh4, groups_weigh2, groups_weigh3
+--       Window window_8 = sum(c_7) over (by - order kind_6 asc), window_9 = rank() over (by - order c_7 asc)
+--         Project kind_6 = kind_2, c_7 = count_5, seen_weigh4, groups_weigh2, groups_weigh3
+--           Project kind_2, count_5 = whole_stream2, seen_weigh4, groups_weigh2, groups_weigh3
+--             Project kind_2, whole_stream2 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
+--               Aggregate by [kind_2] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), seen_weigh4 = groups_seen(kind_2_unit), groups_weigh2 = groups_of(kind_2_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh3 = groups_of(kind_2_unit)]
+--                 Input stage_1
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1)]
+--   evolving: c_11 r_13 t_12
+--   doubles: c_11 t_12
+--   evidence: c_11 groups_weigh2; t_12 groups_weigh2
+--   present: groups_weigh3
+-- replicates:
+--   Project kind_10, c_11, t_12, r_13, replicate_weigh1, seen_weigh5
+--     Project kind_10 = kind_6, c_11 = c_7, t_12 = window_8, r_13 = window_9, replicate_weigh1, seen_weigh5
+--       Window window_8 = sum(c_7) over (by replicate_weigh1 order kind_6 asc), window_9 = rank() over (by replicate_weigh1 order c_7 asc)
+--         Project kind_6 = kind_2, c_7 = count_5, replicate_weigh1, seen_weigh5
+--           Project kind_2, count_5 = whole_stream2, replicate_weigh1, seen_weigh5
+--             Project kind_2, replicate_weigh1, whole_stream2 = whole_weigh4, seen_weigh5
+--               Aggregate by [kind_2, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), seen_weigh5 = groups_seen(kind_2_unit)]
+--                 Join inner on (kind_2_unit = unit_group_weigh2)
+--                   Input stage_1
+--                   Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                     Input weights
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1)]
+--   evolving: c_11 r_13 t_12
+--   doubles: c_11 t_12
+
+-- name: limit
+select kind, count(*) c from event group by kind order by c desc, kind limit 2
+-- expected:
+-- estimate:
+--   Project kind_6, c_7, seen_weigh4, groups_weigh2, groups_weigh3
+--     Limit 2
+--       Sort c_7 desc, kind_6 asc
+--         Project kind_6 = kind_2, c_7 = count_5, seen_weigh4, groups_weigh2, groups_weigh3
+--           Project kind_2, count_5 = whole_stream2, seen_weigh4, groups_weigh2, groups_weigh3
+--             Project kind_2, whole_stream2 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
+--               Aggregate by [kind_2] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), seen_weigh4 = groups_seen(kind_2_unit), groups_weigh2 = groups_of(kind_2_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh3 = groups_of(kind_2_unit)]
+--                 Input stage_1
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1)], undecided
+--   evolving: c_7
+--   doubles: c_7
+--   evidence: c_7 groups_weigh2
+--   present: groups_weigh3
+-- replicates:
+--   Project kind_6, c_7, replicate_weigh1, seen_weigh5
+--     Project kind_6 = kind_2, c_7 = count_5, replicate_weigh1, seen_weigh5
+--       Project kind_2, count_5 = whole_stream2, replicate_weigh1, seen_weigh5
+--         Project kind_2, replicate_weigh1, whole_stream2 = whole_weigh4, seen_weigh5
+--           Aggregate by [kind_2, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), seen_weigh5 = groups_seen(kind_2_unit)]
+--             Join inner on (kind_2_unit = unit_group_weigh2)
+--               Input stage_1
+--               Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                 Input weights
+--   rows: keys of Aggregate by [kind_2] of [whole_stream2 = sum(part_stream1)]
+--   evolving: c_7
+--   doubles: c_7
+
+-- name: grouping_sets
+select kind, k % 2 p, count(*) c from event group by cube(kind, k % 2)
+-- expected:
+-- estimate:
+--   Project kind_10, p_11, c_12, seen_weigh4, groups_weigh2, groups_weigh3
+--     Project kind_10 = kind_6, p_11 = key_7, c_12 = count_8, seen_weigh4, groups_weigh2, groups_weigh3
+--       Project kind_6, key_7, count_8 = whole_stream2, seen_weigh4, groups_weigh2, groups_weigh3
+--         Project kind_6, key_7, grouping_id_5, whole_stream2 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
+--           Aggregate by [kind_6, key_7, grouping_id_5] of [whole_weigh1 = sum((2.0 * cast(part_stream1 as double))), seen_weigh4 = groups_seen(k_1_unit), groups_weigh2 = groups_of(k_1_unit) filter (cast(part_stream1 as double) <> 0.0), groups_weigh3 = groups_of(k_1_unit)]
+--             Input stage_1
+--   rows: keys of Aggregate by [kind_6, key_7, grouping_id_5] of [whole_stream2 = sum(part_stream1)]
+--   evolving: c_12
+--   doubles: c_12
+--   evidence: c_12 groups_weigh2
+--   present: groups_weigh3
+-- replicates:
+--   Project kind_10, p_11, c_12, replicate_weigh1, seen_weigh5
+--     Project kind_10 = kind_6, p_11 = key_7, c_12 = count_8, replicate_weigh1, seen_weigh5
+--       Project kind_6, key_7, count_8 = whole_stream2, replicate_weigh1, seen_weigh5
+--         Project kind_6, key_7, grouping_id_5, replicate_weigh1, whole_stream2 = whole_weigh4, seen_weigh5
+--           Aggregate by [kind_6, key_7, grouping_id_5, replicate_weigh1] of [whole_weigh4 = sum((unit_weight_weigh3 * cast(part_stream1 as double))), seen_weigh5 = groups_seen(k_1_unit)]
+--             Join inner on (k_1_unit = unit_group_weigh2)
+--               Input stage_1
+--               Project replicate_weigh1 = replicate, unit_group_weigh2 = unit_group, unit_weight_weigh3 = unit_weight
+--                 Input weights
+--   rows: keys of Aggregate by [kind_6, key_7, grouping_id_5] of [whole_stream2 = sum(part_stream1)]
+--   evolving: c_12
+--   doubles: c_12
+
+-- name: rows
+select k, v from event where v > 9
+-- expected:
+-- estimate:
+--   Project k_5, v_6
+--     Input stage_1
+--   rows: open
+-- replicates:
+--   Project k_5, v_6
+--     Input stage_1
+--   rows: open
