@@ -279,6 +279,9 @@ def test_an_error_ends_one_change_not_the_transaction(tmp_path: Path) -> None:
                 db.insert("t", [{"k": 2}])
             with pytest.raises(nearly.EngineError, match="cannot be nested"), db.transaction():
                 pass
+            for forbidden in (lambda: db.compact("t"), lambda: db.refresh("t"), lambda: db.append("t", [])):
+                with pytest.raises(nearly.EngineError, match="cannot be nested"):
+                    forbidden()
             db.execute("insert into u select k from t where k = 2")  # statements see what was changed before them
         assert db.sql("select k from u order by k").exact().table["k"].to_pylist() == [1, 2]
         with suppress(ZeroDivisionError), db.transaction():

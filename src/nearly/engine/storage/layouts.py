@@ -13,7 +13,7 @@ from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
 
 BASE = "base"
-_CAME = re.compile(r"/(?:changes|base)-[0-9a-f]{12}/came[^/]*\.parquet$")
+_CAME = re.compile(r"/(?:changes|base)-[0-9a-f]{12}/(?:[^/]+/)*came[^/]*\.parquet$")
 AT = "@"
 """Between the name of a table and the number of a version: no table's name has it."""
 
