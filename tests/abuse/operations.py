@@ -171,6 +171,15 @@ def _changed_copy(home: Path, db: nearly.Session) -> None:
     _delete_rows(home, db)
 
 
+def _delta_replaced(home: Path, db: nearly.Session) -> None:
+    """A Delta table whose next version replaces all its files."""
+    from deltalake import write_deltalake
+
+    write_deltalake(str(home / "delta"), rows(0, ROWS))
+    db.register("t", home / "delta")
+    write_deltalake(str(home / "delta"), rows(0, ROWS + 500), mode="overwrite")
+
+
 def _compact(_: Path, db: nearly.Session) -> None:
     db.compact("t")
 
@@ -262,6 +271,7 @@ OPERATIONS = {
     "delete": Operation(_inserted, _delete_rows, _in_table, (MORE, ONE)),
     "compact": Operation(_changed_copy, _compact, _in_table, (ONE,)),
     "compact in place": Operation(_deleted, _compact, _in_table, (ONE,)),
+    "refresh delta": Operation(_delta_replaced, _refresh, _in_table, (ONE, MORE)),
     "transaction": Operation(_two_tables, _change_both, _in_both, (ONE, MORE)),
     "drop": Operation(_owned, _drop, _in_table, (ONE, None)),
     "run": Operation(_registered, _run, _after_a_run, (ONE,)),

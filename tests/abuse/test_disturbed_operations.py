@@ -13,7 +13,7 @@ HARNESS = Path(__file__).with_name("harness.py")
 ROOT = HARNESS.parents[2]
 TABLES = ("register", "register again", "refresh", "prepare", "append", "drop")
 SYNOPSES = ("synopsis build", "synopsis insert", "synopsis repartition")
-CHANGES = ("insert", "delete", "compact", "compact in place", "transaction")
+CHANGES = ("insert", "delete", "compact", "compact in place", "refresh delta", "transaction")
 ALL = (*TABLES, *CHANGES, "run", *SYNOPSES)
 
 

@@ -55,7 +55,7 @@ def test_rows_of_files(run: Run, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_looking(run: Run) -> None:
+def test_looking(run: Run, tmp_path: Path) -> None:
     assert run("table", "delete", "t", "--where", "k = 2")[0] == 0
     listed = json.loads(run("table", "list", "--format", "json")[1])
     assert [(each["table"], each["rows"], each["version"], each["key"], each["deleted"]) for each in listed] == [
@@ -71,6 +71,8 @@ def test_looking(run: Run) -> None:
     changes = json.loads(run("table", "changes", "t", "--since", "1", "--format", "json")[1])
     assert [(each["k"], each["_change_type"], each["_commit_version"]) for each in changes] == [(2, "delete", 2)]
     assert run("table", "compact", "t")[1] == "t: 2 rows in 1 files, still version 2\n"
+    assert run("table", "refresh", "t")[1] == "t: 2 rows, version 2\n"
+    assert run("table", "export", "t", str(tmp_path / "out"), "--version", "1")[1].startswith("wrote ")
     assert run("table", "drop", "t")[1] == "dropped t\n"
     assert run("table", "list")[0] == 0
 

@@ -43,7 +43,8 @@ def _add_looking(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 def _add_changing(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     register = _verb(verbs, "register", "make files known as a table", run_register)
-    register.add_argument("source", help="Parquet files (used in place), CSV or JSON")
+    register.add_argument("source", help="Parquet files, a Delta table or Iceberg metadata (used in place), CSV or JSON")
+    register.add_argument("--version", type=int, metavar="N", help="of a Delta table, or a snapshot of an Iceberg one")
     register.add_argument("--key", nargs="+", default=[], metavar="COLUMN", help="the columns that tell rows apart")
     insert = _batched(_verb(verbs, "insert", "add the rows of a file", run_insert))
     insert.add_argument("rows", type=Path, metavar="FILE", help=_ENDINGS)
@@ -57,6 +58,12 @@ def _add_changing(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     update = _batched(_verb(verbs, "update", "set columns to expressions", run_update))
     update.add_argument("--set", nargs="+", required=True, metavar="COLUMN=EXPRESSION", help="such as 'price = price * 2'")
     update.add_argument("--where", metavar="CONDITION", help="in SQL; all rows without it")
+    refresh = _verb(verbs, "refresh", "take new files, and later versions of a Delta or Iceberg table", run_refresh)
+    refresh.add_argument("--source", help="the metadata file of an Iceberg table as it is now")
+    export = _verb(verbs, "export", "write a version out, to a new directory", run_export)
+    export.add_argument("directory", type=Path)
+    export.add_argument("--format", choices=("parquet", "delta"), default="parquet")
+    export.add_argument("--version", type=int, metavar="N", help="default: the present one")
     _verb(verbs, "compact", "write what was changed anew, without deleted rows and small files", run_compact)
     _verb(verbs, "drop", "forget a table; the user's own files stay", run_drop)
 
@@ -136,8 +143,17 @@ def run_changes(db: Session, options: argparse.Namespace) -> None:
 
 
 def run_register(db: Session, options: argparse.Namespace) -> None:
-    table = db.register(options.name, options.source, key=options.key)
+    table = db.register(options.name, options.source, key=options.key, version=options.version)
     print(f"{table.name}: {table.rows:,} rows, version {table.version}")
+
+
+def run_refresh(db: Session, options: argparse.Namespace) -> None:
+    table = db.refresh(options.name, source=options.source)
+    print(f"{table.name}: {table.rows:,} rows, version {table.version}")
+
+
+def run_export(db: Session, options: argparse.Namespace) -> None:
+    print(f"wrote {db.export(options.name, options.directory, format=options.format, version=options.version)}")
 
 
 def run_insert(db: Session, options: argparse.Namespace) -> None:

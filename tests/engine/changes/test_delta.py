@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +98,36 @@ def test_law_changes_here_are_an_overlay_that_stays(tmp_path: Path, by: list[str
         db.compact("t")
         assert bag_of(db.sql("select * from t").run().table) == after
         assert_changes_tell_all(db, "t", bags_of(db, "t"))
-        deltalake.DeltaTable(where).delete("k = 12")  # it lies in a file from which rows were deleted here
+        deltalake.DeltaTable(where).delete("k = 12")  # the files of rows that were deleted here are written again
+        db.refresh("t")
+        after -= bag_of(rows(12, 1))
+        assert bag_of(db.sql("select * from t").run().table) == after
+        assert db.changes("t", db.table("t").info.version - 1).num_rows == 1
+        deltalake.DeltaTable(where).delete("k in (8, 13)")  # one of them was deleted here before
+        db.refresh("t")
+        after -= bag_of(rows(13, 1))
+        assert bag_of(db.sql("select * from t").run().table) == after
+        assert_changes_tell_all(db, "t", bags_of(db, "t"))
+        deltalake.DeltaTable(where).update({"d": "0"}, predicate="k = 7")  # it was updated here
         with pytest.raises(nearly.Unsupported, match="which holds is not known"):
             db.refresh("t")
         assert bag_of(db.sql("select * from t").run().table) == after
-    assert bag_of(deltalake.DeltaTable(where).scan().read_all()) == bag_of(rows(0, 75)) - bag_of(rows(12, 1))
+
+
+def test_differs_a_key_that_comes_from_both_sides_is_told(tmp_path: Path) -> None:
+    where = str(tmp_path / "delta")
+    deltalake.write_deltalake(where, rows(0, 10))
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", where, key=["k"])
+        db.insert("t", rows(20, 3))
+        deltalake.write_deltalake(where, rows(22, 3), mode="append")
+        for _ in range(2):
+            with pytest.raises(nearly.Unsupported, match="whose key was inserted through nearly"):
+                db.refresh("t")
+            deltalake.DeltaTable(where).delete("k = 5")  # the second time, a file was replaced
+        db.delete("t", where="k = 22")
+        db.refresh("t")
+        assert sorted(db.sql("select k from t").run().table["k"].to_pylist()) == [0, 1, 2, 3, 4, 6, 7, 8, 9, 20, 21, 22, 23, 24]
 
 
 def test_inserts_here_stay_when_the_source_replaces_its_files(tmp_path: Path) -> None:
@@ -179,6 +205,21 @@ def test_versions_that_cannot_be_read_are_taken_together(tmp_path: Path) -> None
         assert bag_of(db.sql("select * from t").run().table) == theirs(where, 10)[0]
         with pytest.raises(nearly.EngineError, match="vanished"):
             db.sql("select * from t version as of 1").run()
+
+
+def test_a_source_that_was_made_again(tmp_path: Path) -> None:
+    where = str(tmp_path / "delta")
+    deltalake.write_deltalake(where, rows(0, 5))
+    with driver_only(tmp_path / "catalog") as db:
+        assert not db.register("t", where).overlaid
+        shutil.rmtree(where)
+        deltalake.write_deltalake(where, rows(7, 4))
+        with pytest.raises(nearly.EngineError, match="vanished"):
+            db.sql("select * from t").run()
+        assert db.refresh("t").version == 2
+        assert bag_of(db.sql("select * from t").run().table) == bag_of(rows(7, 4))
+        db.delete("t", where="k = 7")
+        assert db.table("t").info.overlaid
 
 
 def test_differs_what_is_not_understood_is_refused(tmp_path: Path) -> None:

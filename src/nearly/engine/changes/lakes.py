@@ -21,11 +21,11 @@ import pyarrow.parquet as pq
 from nearly.engine.changes.batch_files import CAME, GONE, SOURCE, WENT, entry_of_file, nothing, with_vector, written
 from nearly.engine.changes.feed import AFTER, BEFORE, DELETE, INSERT, KIND
 from nearly.engine.changes.given_rows import arrow_schema
+from nearly.engine.changes.lake_overlay import came_here, deleted, is_ours, overlaid, refuse_same_keys
 from nearly.engine.changes.positions import Positions, by_key, run_here
 from nearly.engine.engine import Engine
 from nearly.engine.native.reading import gone_rows
 from nearly.engine.storage.batches import Batch, LayoutChange, changed
-from nearly.engine.storage.blocks import Block
 from nearly.engine.storage.catalog import check_name
 from nearly.engine.storage.footers import checksum_of
 from nearly.engine.storage.lakes import Lake, LakeSnapshot, Rows, describe_lake
@@ -35,7 +35,7 @@ from nearly.engine.storage.manifest import Manifest
 from nearly.engine.storage.registration import schema_difference
 from nearly.engine.storage.versions import now
 from nearly.engine.writing.staging import new_directory
-from nearly.errors import Conflict, EngineError, SchemaError, Unsupported
+from nearly.errors import Conflict, EngineError, SchemaError
 from nearly.plan.types import is_simple
 
 MOST_STEPS = 64
@@ -95,12 +95,20 @@ def refresh_lake(engine: Engine, table: Table, lake: Lake) -> Table:
     with engine.catalog.changing(table.name):
         table = engine.catalog.table(table.name)
         seen, later = str(table.origin.version), lake.later(str(table.origin.version))
+        if not later:  # unless the source was made again from the beginning
+            present = lake.snapshot()
+            return table if _is_at(engine, table, present) else _follow(engine, table, lake, present, one_step=False)
         for before, version in pairwise([seen, *later]):
             snapshot = _readable(lake, version, last=version == later[-1]) if version in later[-MOST_STEPS:] else None
             if snapshot is not None:
                 table = _follow(engine, table, lake, snapshot, one_step=before == seen)
                 seen = version
     return table
+
+
+def _is_at(engine: Engine, table: Table, snapshot: LakeSnapshot) -> bool:
+    known = {path for path in table.base.manifest.paths if not is_ours(engine, table, path)}
+    return known == {file.path for file in snapshot.files}
 
 
 def _readable(lake: Lake, version: str, last: bool) -> LakeSnapshot | None:
@@ -124,7 +132,9 @@ def _follow(engine: Engine, table: Table, lake: Lake, snapshot: LakeSnapshot, on
     with engine.catalog.held([table]), engine.catalog.temporary(table.name) as temporary:
         draft = _drafted(engine, table.name, temporary)
         fresh = _described_again(table, lake, snapshot)
-        base = _overlaid(engine, table, fresh, snapshot, draft)
+        late = came_here(engine, table)
+        source = fresh.base if late and not snapshot.files else _without_deleted(engine, fresh, snapshot, draft)
+        base = overlaid(engine, table, source, lake, snapshot, draft.source)
         told = _told_changes(engine, table, _with_base(fresh, base), lake if one_step else None)
         return _replace(engine, table, _with_base(fresh, base), told, draft, operation)
 
@@ -137,17 +147,13 @@ def _described_again(table: Table, lake: Lake, snapshot: LakeSnapshot) -> Table:
     return describe_lake(table.name, lake, snapshot, table.key)
 
 
-def _is_ours(engine: Engine, table: Table, path: str) -> bool:
-    return Path(path).is_relative_to(engine.catalog.directory(table.name))
-
-
 def _only_added(engine: Engine, table: Table, snapshot: LakeSnapshot) -> tuple[FoundFile, ...] | None:
     """The files that a version added, when that is all it did."""
-    known = {path for path in table.base.manifest.paths if not _is_ours(engine, table, path)}
+    known = {path for path in table.base.manifest.paths if not is_ours(engine, table, path)}
     added = tuple(file for file in snapshot.files if file.path not in known)
     if snapshot.equal or not known or len(added) + len(known) != len(snapshot.files):
         return None
-    before = _deleted(table.base, SOURCE)
+    before = deleted(table.base, SOURCE)
     same = before.keys() == snapshot.gone.keys() and all(np.array_equal(before[path], snapshot.gone[path]) for path in before)
     return added if same else None
 
@@ -156,7 +162,9 @@ def _append(engine: Engine, table: Table, lake: Lake, snapshot: LakeSnapshot, op
     """Files that a version added, as rows that came."""
     if not snapshot.files:
         return table
-    added = describe_lake(table.name, lake, snapshot, table.key).base
+    there = describe_lake(table.name, lake, snapshot, table.key)
+    refuse_same_keys(engine, table, there)
+    added = there.base
     change = LayoutChange(BASE, added.manifest.files, added.blocks)
     batch = Batch(table.version + 1, now(), operation, added.rows, 0, 0, (change,), source=snapshot.version)
     (made,) = engine.catalog.commit_batches([(table, batch)])
@@ -234,47 +242,11 @@ def _resolved(engine: Engine, fresh: Table, snapshot: LakeSnapshot) -> Mapping[s
     return gone
 
 
-def _overlaid(engine: Engine, table: Table, fresh: Table, snapshot: LakeSnapshot, draft: _Draft) -> Layout:
-    """The files of a later version with the changes that were made here: files that came, and rows deleted here."""
-    late = [file for file in table.base.manifest.files if _is_ours(engine, table, file.path)]
-    filled = [file for file in late if file.rows]
-    base = fresh.base if filled and not snapshot.files else _without_deleted(engine, fresh, snapshot, draft)
-    if filled:
-        names = {file.path for file in filled}
-        blocks = tuple(_whole(block) for block in table.base.blocks if block.parts[0].path in names)
-        if snapshot.files and any(tuple(v.column for v in block.partition) != fresh.base.partitioned_by for block in blocks):
-            raise Unsupported(
-                f"rows were inserted into table {table.name!r} before its source had partitions; export and register it again"
-            )
-        base = changed(base, LayoutChange(BASE, tuple(filled), blocks))
-    mine = _deleted(table.base, GONE)
-    lost = sorted(mine.keys() - set(base.manifest.paths))
-    if lost:
-        raise Unsupported(
-            f"the source of table {table.name!r} replaced {lost[0]}, from which rows were deleted or updated through nearly; which "
-            f"holds is not known. Export the table, or register the source again"
-        )
-    known = _deleted(base, SOURCE)
-    mine = {path: np.setdiff1d(rows, known[path]) if path in known else rows for path, rows in mine.items()}
-    places = Positions.at(mine, base.manifest.paths)
-    return changed(base, with_vector(LayoutChange(BASE), base, places, draft.source)) if len(places) else base
-
-
-def _whole(block: Block) -> Block:
-    return replace(block, rows=block.rows + block.gone, gone=0)
-
-
-def _deleted(layout: Layout, stem: str) -> dict[str, Rows]:
-    """The deleted rows of each file, of the vectors whose names begin so."""
-    vectors = [vector for vector in layout.vectors if Path(vector.path).name.startswith(stem)]
-    return Positions.stored(vectors).by_path(layout.manifest.paths)
-
-
 def _told_changes(engine: Engine, table: Table, fresh: Table, lake: Lake | None) -> _Changed | None:
     """What came and went between two descriptions; None when that is too much to find out now."""
     if not all(is_simple(column.type) for column in table.columns):
         return None
-    untouched = not any(_is_ours(engine, table, path) for path in table.base.manifest.paths) and not _deleted(table.base, GONE)
+    untouched = not any(is_ours(engine, table, path) for path in table.base.manifest.paths) and not deleted(table.base, GONE)
     fed = lake.feed(str(fresh.origin.version)) if lake is not None and untouched else None
     if fed is not None:
         found = _fed(table, fed)

@@ -13,7 +13,8 @@ from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
 
 BASE = "base"
-_CAME = re.compile(r"/(?:changes|base)-[0-9a-f]{12}/(?:[^/]+/)*came[^/]*\.parquet$")
+_CAME = re.compile(r"/(?:changes|base)-[0-9a-f]{12}/(?:[^/]+=[^/]+/)*came[^/]*\.parquet$")
+_GONE_HERE = re.compile(r"/gone_[^/]*\.parquet$")
 AT = "@"
 """Between the name of a table and the number of a version: no table's name has it."""
 
@@ -135,7 +136,8 @@ class Table:
     @property
     def overlaid(self) -> bool:
         """Whether the rows differ from those of the user's files, which stay as they are: what was changed lies in the catalog."""
-        return self.origin.in_place and (self.base.gone > 0 or any(_CAME.search(path) for path in self.base.manifest.paths))
+        gone = any(_GONE_HERE.search(vector.path) for vector in self.base.vectors)
+        return self.origin.in_place and (gone or any(_CAME.search(path) for path in self.base.manifest.paths))
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -12,9 +12,6 @@ from urllib.request import url2pathname
 
 from nearly.errors import EngineError, Unsupported
 
-_FOREIGN = {"_delta_log": "Delta", ".hoodie": "Hudi"}
-"""Marks of table formats in which some Parquet files of the directory are not part of the table."""
-
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
@@ -107,12 +104,13 @@ def _refuse_unreadable(error: OSError) -> None:
 
 
 def _refuse_foreign(directory: str, inner: Sequence[str]) -> None:
-    for mark, kind in _FOREIGN.items():
-        if mark in inner:
-            raise Unsupported(
-                f"{directory} is a {kind} table; its files are not its rows. Register the DataFrame that Spark reads "
-                f"from it, such as spark.read.format({kind.lower()!r}).load({directory!r})"
-            )
+    if "_delta_log" in inner:
+        raise Unsupported(f"{directory} is a Delta table; its files are not its rows. Register that directory alone")
+    if ".hoodie" in inner:
+        raise Unsupported(
+            f"{directory} is a Hudi table; its files are not its rows. Register the DataFrame that Spark reads from it, such as "
+            f"spark.read.format('hudi').load({directory!r})"
+        )
 
 
 def _refuse_plain_directories(root: str, directory: str) -> None:
