@@ -2,7 +2,9 @@
 
 from nearly import notebook as notebook  # registers itself as the place where `Query.live` shows answers
 from nearly.answer import Answer
+from nearly.engine.changes.statements import Changed
 from nearly.errors import (
+    Conflict,
     ConstraintError,
     EngineError,
     NearlyError,
@@ -26,7 +28,8 @@ from nearly.session import Session, connect
 __version__ = "0.1.0"
 
 __all__ = [
-    "Aggregate", "Answer", "Constraint", "ConstraintError", "ConstraintSet", "EngineError", "Frame", "NearlyError", "ParseError",
-    "Query", "SchemaError", "Session", "UnknownName", "Unsupported", "avg", "connect", "constraints_from", "corr", "count",
-    "count_distinct", "cov", "max", "median", "min", "quantile", "stddev", "sum", "var", "weighted_avg",
+    "Aggregate", "Answer", "Changed", "Conflict", "Constraint", "ConstraintError", "ConstraintSet", "EngineError", "Frame",
+    "NearlyError", "ParseError", "Query", "SchemaError", "Session", "UnknownName", "Unsupported", "avg", "connect",
+    "constraints_from", "corr", "count", "count_distinct", "cov", "max", "median", "min", "quantile", "stddev", "sum", "var",
+    "weighted_avg",
 ]  # fmt: skip

@@ -201,6 +201,7 @@ class Session:
 
     def append(self, name: str, rows: Any) -> Table:
         """Add the rows of a Spark DataFrame to every layout of a table that nearly wrote."""
+        self._changes.refuse_inside("append")
         with ProgressBar(f"appending to {name}") as bar:
             return append(self._open.catalog, self._open.cluster.given, name, rows, bar)
 
@@ -210,6 +211,7 @@ class Session:
         Of a Delta or Iceberg table every later version becomes a version here, and its changes can be asked for. `source` says
         where an Iceberg table is now, when only a catalog knows.
         """
+        self._changes.refuse_inside("refresh")
         with ProgressBar(f"refreshing {name}") as bar:
             engine = self._open
             if engine.catalog.table(name).origin.is_lake:

@@ -64,6 +64,14 @@ def test_law_history_satisfies_what_is_derived_from_it(history: Any, scheme: str
     assert total == HISTORY.num_rows * (1 if scheme == "partition" else len(by))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_nulls_that_a_sample_misses_are_covered(history: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From about ten rows drawn of a hundred: nulls go where the partition puts them, and are counted there."""
+    monkeypatch.setattr("nearly.missing.derive.SAMPLE_ROWS", 10)
+    found = nearly.constraints_from(history, by=["day", "n"], n=4, rows="exactly", seed=seed)
+    assert found.check(history) == []
+
+
 def test_timestamps_are_cut_in_the_time_zone_of_the_session(spark: Any) -> None:
     session = quick_session(spark)
     session.conf.set("spark.sql.session.timeZone", "America/New_York")

@@ -21,8 +21,6 @@ from tests.fixtures.agreement import difference
 from tests.rewrite import shop
 
 SITES, UNITS = 3, 7
-CUTS = {SITES: (5, 12), UNITS: (3, 4, 8, 11, 14, 18)}
-"""Where ranges of keys end."""
 ROOT = 0.61803398875
 
 Rows = Callable[[Scan], pa.Table]
@@ -107,13 +105,20 @@ def _share(scan: Scan, together: Iterable[Scan], part: int, parts: int, ranged: 
     if scan.layout in layouts:
         fewest = min(each.buckets for each in layouts.values())
         keys = table[layouts[scan.layout].columns[0]].to_pylist()
-        return _where(table, [key % fewest % parts == part for key in keys])
+        return _where(table, [hash(key) % fewest % parts == part for key in keys])
     if known.ranges_of is not None and (scan.share == "range" or (scan.share == "units" and ranged)):
-        keys = table[known.ranges_of].to_pylist()
-        return _where(table, [bisect_right(CUTS[parts], key) == part for key in keys])
+        keys, cuts = table[known.ranges_of].to_pylist(), _cuts(parts)
+        return _where(table, [(0 if key is None else bisect_right(cuts, key)) == part for key in keys])
     if scan.layout == "shuffled":
         return _where(table, [int(number * ROOT % 1 * parts) == part for number in numbers])
     return _where(table, [number * parts // table.num_rows == part for number in numbers])
+
+
+def _cuts(parts: int) -> list[int]:
+    """Where ranges of keys end, the same for all tables."""
+    columns = [(table, shop.schema(name).ranges_of) for name, table in shop.tables().items()]
+    found = sorted({key for table, name in columns if name is not None for key in table[name].to_pylist() if key is not None})
+    return [found[len(found) * place // parts] for place in range(1, parts)] if found else []
 
 
 def _where(table: pa.Table, wanted: list[bool]) -> pa.Table:

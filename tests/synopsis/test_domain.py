@@ -16,7 +16,7 @@ import pytest
 import nearly
 from nearly.plan import types
 from nearly.plan.types import DataType, to_arrow
-from nearly.synopsis.columns.domain import Domain
+from nearly.synopsis.structure.domain import Domain
 from nearly.synopsis.structure.rows import LOWEST, MISSING
 
 NAN = math.nan

@@ -220,7 +220,7 @@ def test_empty_tables_single_rows_and_nan_coordinates(db: nearly.Session) -> Non
         (lambda db: db.synopsis("fares").query("sum", confidence=1), nearly.SchemaError, "between 0 and 1"),
         (lambda db: db.synopsis("fares").query("sum", by="day"), nearly.Unsupported, "text or booleans"),
         (lambda db: db.synopsis("fares").insert([{"id": 1}]), nearly.SchemaError, "lack the column 'day'"),
-        (lambda db: db.synopsis("fares").insert(3), nearly.SchemaError, "Arrow table"),
+        (lambda db: db.synopsis("fares").insert(3), nearly.SchemaError, "Arrow, pandas"),
         (lambda db: db.sql("select 1 x", using="fares").run(), nearly.Unsupported, "not over one table"),
         (lambda db: db.sql("select count(*) x from trips", using="fairs").run(), nearly.UnknownName, "did you mean 'fares'"),
         (lambda _: Budget(query_ms=-1), nearly.SchemaError, "query_ms=-1"),

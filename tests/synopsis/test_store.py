@@ -20,8 +20,8 @@ from nearly.synopsis.build.definition import Definition
 from nearly.synopsis.build.drafting import Shape
 from nearly.synopsis.build.packing import delta_encode, from_bytes, pack_state, to_bytes, unpack_state
 from nearly.synopsis.catalogue import reopened
-from nearly.synopsis.columns.domain import Domain
 from nearly.synopsis.query.reading import TreeReading
+from nearly.synopsis.structure.domain import Domain
 from nearly.synopsis.structure.rows import Rows
 from nearly.synopsis.structure.schema import MeasuredColumn, Schema
 from nearly.synopsis.synopsis import Synopsis

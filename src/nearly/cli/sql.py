@@ -26,6 +26,9 @@ from nearly.plan.goal import split_goal
 from nearly.plan.statements import parse_statement
 from nearly.session import Session, connect
 
+_CHANGES = frozenset({"insert", "delete", "update", "merge", "stream"})
+"""Operations after which a table's rows are no longer those of its source."""
+
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as a shell gives it; the last answer was printed."""
 
@@ -118,7 +121,7 @@ def _register(db: Session, text: str, found: dict[str, Path]) -> None:
 
 def _was_changed(db: Session, name: str) -> bool:
     table = db.table(name).info
-    return table.overlaid or table.base.gone > 0 or any(commit.inserted is not None for commit in db.history(name))
+    return table.overlaid or table.base.gone > 0 or any(commit.operation in _CHANGES for commit in db.history(name))
 
 
 def share(text: str, option: str) -> float:

@@ -130,6 +130,15 @@ def sample(frame: DataFrame, columns: Sequence[str], rows: int, seed: int) -> pa
     return _collected(chosen)
 
 
+def columns_with_nulls(frame: DataFrame, columns: Sequence[str]) -> set[str]:
+    """Those of the columns that have a null, which a sample may miss."""
+    if not columns:
+        return set()
+    counts = [_count(F.col(spark_name(name)).isNull()).alias(f"n{place}") for place, name in enumerate(columns)]
+    (row,) = _collected(frame.agg(*counts)).to_pylist()
+    return {name for place, name in enumerate(columns) if row[f"n{place}"]}
+
+
 def summarise_parts(frame: DataFrame, partition: Partition, measures: Sequence[str]) -> pa.Table:
     """Count, and least and greatest value and nulls of each measure, for every part of a partition that has rows."""
     names = list(dict.fromkeys([*partition.columns, *measures]))

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nearly.algebra.boxes import Box
+from nearly.algebra.boxes import Box, Space
 from nearly.algebra.median_cuts import cut_in_turn
 from nearly.algebra.ordered_sets import ONLY_NULL
-from nearly.engine.history import frame_of, sample, schema_of, summarise_parts, time_zone
+from nearly.engine.history import columns_with_nulls, frame_of, sample, schema_of, summarise_parts, time_zone
 from nearly.engine.split_tree import PART, ROWS, Leaf, Node, Partition, Split, merged
 from nearly.errors import SchemaError, unknown
 from nearly.missing.constraint_set import ConstraintSet
@@ -132,7 +132,9 @@ def _ranked(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
 
 def _constraints(frame: Any, tree: Partition, measures: Sequence[str], space: RowSpace, slack: _Slack) -> list[Constraint]:
     summary = merged(summarise_parts(frame, tree, measures), measures).sort_by(PART)
-    boxes = dict(_boxes(tree.root, Box({}), space))
+    some_null = columns_with_nulls(frame, tree.columns)
+    whole = {name: space.everything[name] if name in some_null else space.domains[name].values for name in tree.columns}
+    boxes = dict(_boxes(tree.root, Box({}), whole, space))
     found = []
     for row in summary.to_pylist():
         values = {
@@ -144,14 +146,14 @@ def _constraints(frame: Any, tree: Partition, measures: Sequence[str], space: Ro
     return found
 
 
-def _boxes(node: Node, box: Box, space: RowSpace) -> list[tuple[int, Box]]:
-    """The number of every part and the box that its path makes."""
+def _boxes(node: Node, box: Box, whole: Space, space: RowSpace) -> list[tuple[int, Box]]:
+    """The number of every part and the box that its path makes, of `whole`; nulls that were not split off are in the rest."""
     if isinstance(node, Leaf):
         return [(node.number, box)]
-    domain, side = space.domains[node.column], box.sides.get(node.column, space.everything[node.column])
-    below = ONLY_NULL if node.value is None else domain.below(node.value)
-    parts = (node.below, side & below), (node.rest, side.without_null - below)
-    return [each for child, inside in parts for each in _boxes(child, Box({**box.sides, node.column: inside}), space)]
+    side = box.sides.get(node.column, whole[node.column])
+    below = ONLY_NULL if node.value is None else space.domains[node.column].below(node.value)
+    parts = (node.below, side & below), (node.rest, side - below)
+    return [each for child, inside in parts for each in _boxes(child, Box({**box.sides, node.column: inside}), whole, space)]
 
 
 def _measures(space: RowSpace, values: Sequence[str] | None) -> list[str]:

@@ -27,10 +27,10 @@ from nearly.plan.values.domains import keeps_values
 from nearly.plan.values.regions import Regions, RowSpace
 from nearly.plan.values.rounding import DOWN, NEAREST, UP, typed
 from nearly.synopsis.catalogue import Synopses
-from nearly.synopsis.columns.domain import NOWHERE, ONE_RANGE
 from nearly.synopsis.query.answers import BOUNDS, Presence, answer_of
 from nearly.synopsis.query.estimates import Estimate
 from nearly.synopsis.query.totals import canonical
+from nearly.synopsis.structure.domain import NOWHERE, ONE_RANGE
 from nearly.synopsis.structure.tree import Box, Condition
 from nearly.synopsis.synopsis import Synopsis
 

@@ -45,7 +45,6 @@ ROWS = [
     ("db.insert('t', [ROW, dict(ROW, k='x')])", "SchemaError", "do not make a table"),
     ("db.insert('t', {'k': [9, 10], 'a': [1]})", "SchemaError", "do not make a table"),
     ("db.insert('nested', [{'k': 2, 'l': [1]}])", "SchemaError", "tables with nested columns cannot be changed"),
-    ("db.insert('parts', [{'k': 2, 'p': 1}])", "Unsupported", "files in partition directories"),
     ("db.insert('floats', [{'x': -0.0, 'v': 1}])", "SchemaError", "already has a row with x = 0.0"),
     ("db.insert('floats', [{'x': math.nan, 'v': 1}])", "SchemaError", "already has a row with x = nan"),
     ("db.insert('t', [ROW], batch='stream')", "SchemaError", "must be the name of a stream and a whole number"),
@@ -229,15 +228,12 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         "reserved": pa.table({"k": [1], "nearly_row": [2]}),
     }
     keys = {"t": ["k"], "doubled": ["k"], "floats": ["x"]}
-    (home / "parts" / "p=1").mkdir(parents=True)
-    pq.write_table(pa.table({"k": [1]}), home / "parts" / "p=1" / "a.parquet")
     closed = driver_only(home / "other")
     closed.close()
     with driver_only(home / "catalog") as db:
         for name, table in tables.items():
             pq.write_table(table, home / f"{name}.parquet")
             db.register(name, str(home / f"{name}.parquet"), key=keys.get(name, []))
-        db.register("parts", str(home / "parts"))
         yield {"db": db, "closed": closed, "ROW": ROW, "math": math, "dt": dt}
 
 
@@ -283,6 +279,9 @@ def test_an_error_ends_one_change_not_the_transaction(tmp_path: Path) -> None:
                 db.insert("t", [{"k": 2}])
             with pytest.raises(nearly.EngineError, match="cannot be nested"), db.transaction():
                 pass
+            for forbidden in (lambda: db.compact("t"), lambda: db.refresh("t"), lambda: db.append("t", [])):
+                with pytest.raises(nearly.EngineError, match="cannot be nested"):
+                    forbidden()
             db.execute("insert into u select k from t where k = 2")  # statements see what was changed before them
         assert db.sql("select k from u order by k").exact().table["k"].to_pylist() == [1, 2]
         with suppress(ZeroDivisionError), db.transaction():

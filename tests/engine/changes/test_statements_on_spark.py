@@ -41,7 +41,7 @@ def test_spark_computes_what_it_alone_knows(db: nearly.Session) -> None:
         merge into t using u on t.k = u.k when matched then update set s = upper(u.s)
         when not matched then insert (k, s) values (k, initcap(s)) when not matched by source and soundex(s) = 'x' then delete
     """)
-    assert isinstance(done, nearly.session.Changed)
+    assert isinstance(done, nearly.Changed)
     assert (done.inserted, done.updated, done.deleted, done.version) == (1, 1, 0, 6)
     wanted = [(1, "größe 1"), (2, "ÄHM"), (3, "GRÖSSE 3"), (4, "GRÖSSE 4"), (6, "GRÖSSE 6"), (7, "GRÖSSE 7"), (9, "Ö"), (109, "Ö")]
     assert [(key, text.replace("ß", "SS") if key > 2 else text.rstrip("!")) for key, text in rows(db, "native")] == wanted

@@ -40,7 +40,8 @@ VECTOR_ROWS = 65_536
 class Change:
     """What is to be changed in a table: rows to add, rows to take out and where they lie in its base layout.
 
-    The first `updated` rows of both are the same rows, after and before.
+    The first `updated` rows of both are the same rows, after and before. Rows to take out are given by their key at least, where
+    the table has one, and whole where some of them are updated and others not.
     """
 
     operation: str
@@ -49,6 +50,11 @@ class Change:
     places: Positions | None = None
     updated: int = 0
     stream: tuple[str, int] | None = None
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether places alone do not tell which of the rows that go are replaced."""
+        return 0 < self.updated < (0 if self.places is None else len(self.places))
 
     @property
     def is_empty(self) -> bool:
@@ -61,7 +67,7 @@ def write_batch(engine: Engine, table: Table, change: Change) -> tuple[Batch, Pa
     with writing_in(directory):
         directory.mkdir(parents=True)
         came = None if change.came is None or not change.came.num_rows else _came(engine, table, change, directory)
-        went = None if change.went is None or not change.went.num_rows else written(change.went, directory / WENT)
+        went = written(change.went, directory / WENT) if change.is_mixed and change.went is not None else None
     layouts = [_base_change(table, came, change.places, directory)]
     if came is None and not change.is_empty:  # rows that came lie in the base layout alone, so that the others are behind
         layouts += [_other_change(engine, table, layout, change, directory) for layout in table.layouts[1:]]

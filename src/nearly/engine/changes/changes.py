@@ -87,8 +87,7 @@ class Changes:
     def transaction(self) -> Iterator[None]:
         """All changes of this thread, until the block ends, become visible together; none when it ends by an error."""
         self._engine.life.refuse_over()
-        if getattr(self._mine, "open", None) is not None:
-            raise EngineError("a transaction is open already; they cannot be nested")
+        self.refuse_inside("another transaction")
         with Transaction(self._engine, several=True) as transaction:
             self._mine.open = transaction
             try:
@@ -96,9 +95,15 @@ class Changes:
             finally:
                 self._mine.open = None
 
+    def refuse_inside(self, what: str) -> None:
+        """Refuse what cannot be part of a transaction; it would wait for the transaction's own end."""
+        if getattr(self._mine, "open", None) is not None:
+            raise EngineError(f"a transaction is open in this thread; {what} cannot be nested in it, but comes before or after")
+
     def compact(self, name: str, progress: Progress | None = None) -> Table:
         """Compact a table, and write again what is behind of its other layouts; once more when a commit came between."""
         self._engine.life.refuse_over()
+        self.refuse_inside("compact")
         for attempt in range(ATTEMPTS):
             try:
                 table = compact(self._engine, name, progress)

@@ -58,7 +58,8 @@ def compact(engine: Engine, name: str, progress: Progress | None = None) -> Tabl
     with engine.reading([table]), catalog.temporary(name) as temporary:
         staged, base = (_folded if table.origin.in_place else _rewritten)(engine, table, temporary, progress)
         fresh = replace(table, layouts=(base, *table.layouts[1:]))
-        made = commit(catalog, name, [staged], lambda present: _same_version(table, present, fresh), "compact")
+        with catalog.between_changes(name):
+            made = commit(catalog, name, [staged], lambda present: _same_version(table, present, fresh), "compact")
     if progress is not None:
         progress(1.0)
     return made

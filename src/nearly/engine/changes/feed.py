@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nearly.engine.changes.given_rows import arrow_schema
+from nearly.engine.changes.positions import Positions, rows_at
 from nearly.engine.engine import Engine
 from nearly.engine.native.failures import final
 from nearly.engine.storage.batches import Batch
@@ -40,7 +41,7 @@ def changes(engine: Engine, name: str, since: int, until: int | None = None) -> 
     parts = [_empty(end)]
     for version in range(since + 1, last + 1):
         if version in logged:
-            parts += _of_batch(end, logged[version])
+            parts += _of_batch(engine, engine.catalog.at(name, version - 1), logged[version])
         else:
             parts += _difference(engine, engine.catalog.at(name, version - 1), engine.catalog.at(name, version), times[version])
     return pa.concat_tables(parts)
@@ -56,11 +57,11 @@ def _refuse_odd(table: Table, since: int, until: int) -> None:
         )
 
 
-def _of_batch(table: Table, batch: Batch) -> list[pa.Table]:
-    """What one batch did: rows that went before those that came."""
+def _of_batch(engine: Engine, table: Table, batch: Batch) -> list[pa.Table]:
+    """What one batch did to a table: rows that went before those that came."""
     found = []
-    if batch.went is not None:
-        went = pq.read_table(batch.went.path, partitioning=None)
+    if batch.gone:
+        went = _went(engine, table, batch)
         found += [_told(table, went.slice(0, batch.updated), BEFORE, batch.version, batch.time)]
         found += [_told(table, went.slice(batch.updated), DELETE, batch.version, batch.time)]
     if batch.base.files:
@@ -69,6 +70,14 @@ def _of_batch(table: Table, batch: Batch) -> list[pa.Table]:
         found += [_told(table, came.slice(0, batch.updated), AFTER, batch.version, batch.time)]
         found += [_told(table, came.slice(batch.updated), INSERT, batch.version, batch.time)]
     return found
+
+
+def _went(engine: Engine, table: Table, batch: Batch) -> pa.Table:
+    """The rows that a batch took out, those that were updated first; read where they lay, unless a file holds them."""
+    if batch.went is not None:
+        return pq.read_table(batch.went.path, partitioning=None)
+    with engine.reading([table]):
+        return rows_at(engine, table, table.base, Positions.stored([batch.base.vector] if batch.base.vector else []))
 
 
 def _read(table: Table, path: str, told: Sequence[PartitionValue]) -> pa.Table:

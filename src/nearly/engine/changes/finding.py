@@ -44,9 +44,10 @@ class Finder:
         name = exp.to_identifier(self._placed.name, quoted=True)
         return exp.Table(this=name, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
-    def own(self, alias: str) -> list[exp.Expr]:
-        """The columns of the table and the places of its rows."""
-        return [exp.column(name, table=alias, quoted=True) for name in (*self.table.column_names, FILE, ROW)]
+    def own(self, alias: str, columns: Sequence[str] | None = None) -> list[exp.Expr]:
+        """The columns of the table, or some of them, and the places of its rows."""
+        names = self.table.column_names if columns is None else columns
+        return [exp.column(name, table=alias, quoted=True) for name in (*names, FILE, ROW)]
 
     def rows(self, query: exp.Select) -> pa.Table:
         """The rows of a query whose columns have names, by the driver's engine, or by Spark where that cannot tell."""

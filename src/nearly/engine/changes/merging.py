@@ -23,7 +23,15 @@ from nearly.errors import SchemaError
 from nearly.plan.schema import SchemaColumn
 from nearly.plan.statements import DELETE, INSERT, MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE, UPDATE, MergeClause, MergeInto
 
-_HERE, _THERE, _CLAUSE, _NEW = "nearly_here", "nearly_there", "nearly_clause", "nearly_new_{}"
+_HERE, _THERE, _CLAUSE, _NEW, _FOUND = "nearly_here", "nearly_there", "nearly_clause", "nearly_new_{}", "nearly_found"
+
+
+def _is_there(mark: str, side: str) -> exp.Expr:
+    return exp.Not(this=exp.Is(this=exp.column(mark, table=side, quoted=True), expression=exp.Null()))
+
+
+_LOOKED_AT = exp.or_(_is_there(_CLAUSE, _FOUND), exp.and_(_is_there(_HERE, _FOUND), _is_there(_THERE, _FOUND)))
+"""Rows to which a clause applies, and those that are matched: they are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +152,12 @@ class _Merge:
         words = {"kind": "INNER"}
         if NOT_MATCHED_BY_SOURCE in kinds or NOT_MATCHED in kinds:
             words = {"side": "FULL" if NOT_MATCHED_BY_SOURCE in kinds and NOT_MATCHED in kinds else "LEFT"}
-        query = exp.Select(expressions=items, from_=exp.From(this=first))
-        query.append("joins", exp.Join(this=second, on=statement.on.copy(), **words))
-        return self._with_common(query)
+        joined = exp.Select(expressions=items, from_=exp.From(this=first))
+        joined.append("joins", exp.Join(this=second, on=statement.on.copy(), **words))
+        found = exp.Subquery(this=joined, alias=exp.TableAlias(this=exp.to_identifier(_FOUND)))
+        return self._with_common(
+            exp.Select(expressions=[exp.Star()], from_=exp.From(this=found), where=exp.Where(this=_LOOKED_AT.copy()))
+        )
 
     def _sides(self) -> tuple[exp.Expr, exp.Expr]:
         """The table and the source, each row with a mark that an outer join leaves out."""
@@ -192,10 +203,6 @@ def _cases(branches: Sequence[tuple[exp.Expr, exp.Expr | None]]) -> exp.Expr | N
         return None
     ifs = [exp.If(this=test.copy(), true=exp.Null() if value is None else value.copy()) for test, value in branches]
     return exp.Case(ifs=ifs)
-
-
-def _is_there(mark: str, side: str) -> exp.Expr:
-    return exp.Not(this=exp.Is(this=exp.column(mark, table=side, quoted=True), expression=exp.Null()))
 
 
 def _null(type_: str) -> exp.Expr:

@@ -17,7 +17,7 @@ from sqlglot import exp
 from nearly.engine.changes.batch_files import Change
 from nearly.engine.changes.finding import Finder, refuse_windows, stored_rows
 from nearly.engine.changes.given_rows import as_arrow, fitted
-from nearly.engine.changes.positions import Positions, absent, by_content, by_key, duplicates, pairs
+from nearly.engine.changes.positions import Positions, absent, by_content, by_key, duplicates, pairs, rows_at
 from nearly.engine.engine import Engine
 from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.storage.layouts import Table
@@ -75,8 +75,8 @@ class Changer:
     def delete_where(self, where: exp.Expr | None, alias: str | None = None, common: exp.Expr | None = None) -> Change:
         """The rows for which a condition is true, or all."""
         finder, alias = self.finder, alias or self.table.name
-        found = finder.rows(self._scope(alias, where, common, finder.own(alias)))
-        return Change("delete", None, stored_rows(self.table, _ordered(found)), Positions.of(found))
+        found = finder.rows(self._scope(alias, where, common, finder.own(alias, self._told_by)))
+        return self._without("delete", found)
 
     def update(
         self,
@@ -124,17 +124,18 @@ class Changer:
         key, base = list(self.table.key), self.table.base
         if not key:
             gone = by_content(self.engine, self.table, base, deletes)
-            return Change(operation, inserts, self._rows(gone), Positions.of(gone))
+            return replace(self._without(operation, gone), came=inserts)
         replaced = by_key(self.engine, self.table, base, upserts.select(key))
         gone = by_key(self.engine, self.table, base, deletes.select(key))
         change = self._replaced(operation, pa.concat_tables([upserts, inserts]), replaced)
-        went = pa.concat_tables([self._rows(replaced), self._rows(gone)])
-        return replace(change, went=went, places=Positions.of(pa.concat_tables([replaced, gone])))
+        change = replace(change, places=Positions.of(pa.concat_tables([replaced, gone])))
+        parts = [self._whole(replaced), self._whole(gone)] if change.is_mixed else [replaced, gone]
+        return replace(change, went=pa.concat_tables(parts))
 
     def _replaced(self, operation: str, given: pa.Table, found: pa.Table) -> Change:
         """The given rows, those that replace others first and in the order of these."""
-        old = self._rows(found)
-        joined = pairs(self.engine, given.select(list(self.table.key)), old.select(list(self.table.key)))
+        old = _ordered(found).select(list(self.table.key))
+        joined = pairs(self.engine, given.select(list(self.table.key)), old)
         matched = pc.is_valid(joined["old"])
         updates = joined.filter(matched).sort_by("old")
         others = joined.filter(pc.invert(matched)).sort_by("new")
@@ -142,11 +143,17 @@ class Changer:
         return Change(operation, came, old, Positions.of(found), updates.num_rows)
 
     def _without(self, operation: str, found: pa.Table) -> Change:
-        return Change(operation, None, self._rows(found), Positions.of(found))
+        told = _ordered(found).select(list(self._told_by))
+        return Change(operation, None, told, Positions.of(found))
 
-    def _rows(self, found: pa.Table) -> pa.Table:
-        """The stored columns of rows that were found, in the order of their places."""
-        return stored_rows(self.table, _ordered(found.select([*self.table.column_names, FILE, ROW])))
+    @property
+    def _told_by(self) -> tuple[str, ...]:
+        """The columns by which other layouts find rows that go."""
+        return self.table.key or (self.table.column_names if len(self.table.layouts) > 1 else ())
+
+    def _whole(self, found: pa.Table) -> pa.Table:
+        """The rows that were found, with all their columns, in the order of their places."""
+        return stored_rows(self.table, rows_at(self.engine, self.table, self.table.base, Positions.of(found)))
 
     def _columns(self, names: tuple[str, ...]) -> tuple[SchemaColumn, ...]:
         return tuple(self.table.column(name) for name in names)

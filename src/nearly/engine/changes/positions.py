@@ -99,8 +99,8 @@ def placed(table: Table) -> Table:
 
 
 def by_key(engine: Engine, table: Table, layout: Layout, keys: pa.Table) -> pa.Table:
-    """The rows of a layout that have one of the keys given, with their positions."""
-    rows, same = _rows(engine, table, layout), _same(keys.column_names)
+    """The keys given that a layout has, with the positions of their rows; no other column is read."""
+    rows, same = _rows(engine, table, layout, keys.column_names), _same(keys.column_names)
     return run_here(engine, f"SELECT s.* FROM ({rows}) AS s SEMI JOIN {GIVEN} AS g ON {same}", {GIVEN: keys})
 
 
@@ -108,7 +108,7 @@ def by_content(engine: Engine, table: Table, layout: Layout, rows: pa.Table) -> 
     """For every row given, one row of a layout that is equal in these columns, where there still is one; with their positions."""
     names = rows.column_names
     columns = ", ".join(native_name(name) for name in names)
-    stored = f"SELECT s.* FROM ({_rows(engine, table, layout)}) AS s SEMI JOIN {GIVEN} AS g ON {_same(names)}"
+    stored = f"SELECT s.* FROM ({_rows(engine, table, layout, names)}) AS s SEMI JOIN {GIVEN} AS g ON {_same(names)}"
     counted = "SELECT *, row_number() OVER (PARTITION BY {by}{order}) AS {number} FROM {rows}"
     mine = counted.format(by=columns, order=f" ORDER BY {FILE}, {ROW}", number=_NUMBER, rows=f"({stored})")
     theirs = counted.format(by=columns, order="", number=_NUMBER, rows=GIVEN)
@@ -141,9 +141,20 @@ def pairs(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
     return run_here(engine, sql, dict(zip((GIVEN, "found"), numbered, strict=True)))
 
 
-def _rows(engine: Engine, table: Table, layout: Layout) -> str:
-    names = [column.name for column in placed(table).columns]
-    return str(engine.native.reader.whole(placed(table), layout, names).sql(dialect="duckdb"))
+def rows_at(engine: Engine, table: Table, layout: Layout, places: Positions) -> pa.Table:
+    """The rows of a layout's files at some places, deleted since or not, in the order of the places."""
+    paths = [layout.manifest.paths[number] for number in np.unique(places.files).tolist()]
+    names = [*table.column_names, FILE, ROW]
+    read = engine.native.reader.query(placed(table), layout, names, paths or layout.manifest.paths[:1]).sql(dialect="duckdb")
+    among = np.searchsorted(np.unique(places.files), places.files)
+    wanted = pa.table({FILE: pa.array(among, pa.int32()), ROW: pa.array(places.rows, pa.int64())})
+    same = f"s.{FILE} = g.{FILE} AND s.{ROW} = g.{ROW}"
+    sql = f"SELECT s.* FROM ({read}) AS s SEMI JOIN {GIVEN} AS g ON {same} ORDER BY {FILE}, {ROW}"
+    return run_here(engine, sql, {GIVEN: wanted}).drop_columns([FILE, ROW])
+
+
+def _rows(engine: Engine, table: Table, layout: Layout, names: Sequence[str]) -> str:
+    return str(engine.native.reader.whole(placed(table), layout, [*names, FILE, ROW]).sql(dialect="duckdb"))
 
 
 def _same(names: Sequence[str]) -> str:

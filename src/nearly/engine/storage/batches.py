@@ -36,8 +36,9 @@ class LayoutChange:
 class Batch:
     """One commit. Of the rows that came and of those that went, the first `updated` are what rows became and what they were.
 
-    `went` is a file of the deleted rows themselves, for those who follow the changes. A batch of a stream has its number there, one
-    that was taken from a source with versions (`Origin`) the version it leads to.
+    Which rows went, the base layout's vector tells; where that is not enough for those who follow the changes, `went` is a file of
+    them. A batch of a stream has its number there, one that was taken from a source with versions (`Origin`) the version it leads
+    to.
     """
 
     version: int

@@ -26,7 +26,7 @@ from pathlib import Path
 from nearly.engine.storage.batches import Batch
 from nearly.engine.storage.durable import DRAFT, write_durably, writing_in
 from nearly.engine.storage.layouts import AT, Table
-from nearly.engine.storage.locks import exclusive, is_free, shared, unshared
+from nearly.engine.storage.locks import exclusive, is_free, patiently, shared, unshared
 from nearly.engine.storage.serialise import opened, sealed
 from nearly.engine.storage.versions import HEAD, MOST_BATCHES, Commit, Versions, VersionStore, begun, directories_of
 from nearly.errors import Conflict, EngineError, SchemaError, unknown
@@ -128,6 +128,15 @@ class Catalog:
         """The turn to change the rows of a table, held by one at a time for as long as finding them takes."""
         directory = self._present(name)
         with writing_in(directory), exclusive(directory / _WRITER):
+            yield
+
+    @contextmanager
+    def between_changes(self, name: str, seconds: float = 2.0) -> Iterator[None]:
+        """A moment in which nobody changes the rows of a table; a `Conflict` when a transaction takes longer."""
+        directory = self._present(name)
+        with writing_in(directory), patiently(directory / _WRITER, seconds) as held:
+            if not held:
+                raise Conflict(f"table {name!r} is being changed; nothing was done to it, try again")
             yield
 
     def changeable(self, name: str) -> Table:

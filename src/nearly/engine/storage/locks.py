@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,18 @@ def exclusive(path: Path, busy: str | None = None) -> Iterator[None]:
         except BlockingIOError as error:
             raise EngineError(busy) from error
         yield
+
+
+@contextmanager
+def patiently(path: Path, seconds: float) -> Iterator[bool]:
+    """Hold the lock, waiting so long for another holder; whether it is held."""
+    with _open(path) as descriptor:
+        end = time.monotonic() + seconds
+        held = _taken(descriptor)
+        while not held and time.monotonic() < end:
+            time.sleep(0.02)
+            held = _taken(descriptor)
+        yield held
 
 
 @contextmanager
@@ -68,13 +81,17 @@ def is_free(path: Path) -> bool:
     except OSError as error:
         raise _refusal(path, error) from error
     try:
+        return _taken(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    else:
-        return True
-    finally:
-        os.close(descriptor)
+    return True
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from nearly.plan.schema import FindTable
 from nearly.rewrite.placement import Place, Placement
 from nearly.rewrite.stream.cut import Cut, pruned
 from nearly.rewrite.stream.layouts import Layouts, arrangements, shuffled
-from nearly.rewrite.stream.places import Conflict
+from nearly.rewrite.stream.places import CannotMeet
 from nearly.rewrite.stream.unit_policy import UnitPolicy
 
 WORTH_STREAMING = 0.02
@@ -45,8 +45,8 @@ def _cut(
     while chosen and (forced or _worthwhile(scans, chosen, find_table)):
         try:
             return _cut_by(UnitPolicy(find_table, frozenset(chosen), layouts), plan)
-        except Conflict as conflict:
-            chosen -= conflict.scans
+        except CannotMeet as refusal:
+            chosen -= refusal.scans
     return None
 
 

@@ -10,7 +10,7 @@ from nearly.plan.nodes import Filter, Join, Output, Plan, Project, Scan, passed
 from nearly.rewrite.placement import Placed
 
 
-class Conflict(Exception):
+class CannotMeet(Exception):
     """These scans cannot be streamed together with the rest."""
 
     def __init__(self, scans: frozenset[Scan]) -> None:

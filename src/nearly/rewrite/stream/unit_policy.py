@@ -25,7 +25,7 @@ from nearly.rewrite.sites.split_distinct import split_distinct
 from nearly.rewrite.stream.cut import UNIT, Gathered, Waiting
 from nearly.rewrite.stream.decide import Decision, decided_parts, decision
 from nearly.rewrite.stream.layouts import Layouts
-from nearly.rewrite.stream.places import Conflict, PendingColumns, PendingFilter, PendingJoin, Streamed, apply, reads_of
+from nearly.rewrite.stream.places import CannotMeet, PendingColumns, PendingFilter, PendingJoin, Streamed, apply, reads_of
 from nearly.rewrite.stream.thin import Quantiles, quantiles_apart
 
 GATHERED_ROWS = 2_000_000
@@ -130,9 +130,9 @@ class UnitPolicy(Policy[Streamed]):
     def join_apart(self, plan: Join, left: Streamed, right: Streamed) -> Streamed:
         match left.place, right.place:
             case (Place.APART, Place.APART):
-                raise Conflict(self._given_up(plan, left, right))
+                raise CannotMeet(self._given_up(plan, left, right))
             case (Place.APART, Place.EVERYWHERE) | (Place.EVERYWHERE, Place.APART):
-                raise Conflict(left.scans | right.scans)
+                raise CannotMeet(left.scans | right.scans)
             case (Place.APART, Place.TOGETHER) if plan.kind not in KEEPS_RIGHT:
                 return self._put_off(plan, left, right.plan)
             case (Place.TOGETHER, Place.APART) if plan.kind in ("inner", "cross"):

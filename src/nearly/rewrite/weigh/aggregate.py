@@ -168,7 +168,8 @@ class _Masks:
         return frozenset({self._added(AggregateCall(LONG, "groups_of", (self.rows.standing.unit,), False, where))})
 
     def _together(self, masks: frozenset[str], where: Expression | None) -> frozenset[str]:
-        return frozenset(self._added(AggregateCall(LONG, "groups_in", (Column(LONG, name),), False, where)) for name in masks)
+        calls = (AggregateCall(LONG, "groups_in", (Column(LONG, name),), False, where) for name in sorted(masks))
+        return frozenset(self._added(each) for each in calls)
 
     def _added(self, call_: AggregateCall) -> str:
         if call_ not in self._made:

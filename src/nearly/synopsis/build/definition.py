@@ -12,7 +12,7 @@ from typing import Any
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan import types
 from nearly.synopsis.build.drafting import Shape
-from nearly.synopsis.columns.domain import Domain
+from nearly.synopsis.structure.domain import Domain
 from nearly.synopsis.structure.schema import MeasuredColumn, Schema
 
 FORMAT = 2

@@ -20,7 +20,7 @@ from nearly.errors import SchemaError
 from nearly.synopsis.build.definition import Definition, Options, column_sets
 from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, finished
 from nearly.synopsis.build.packing import from_bytes, pack_part, to_bytes, unpack_part
-from nearly.synopsis.columns.domain import MOST_TEXTS, Domain, domains_for
+from nearly.synopsis.structure.domain import MOST_TEXTS, Domain, domains_for
 from nearly.synopsis.structure.rows import MISSING, Hashes, Rows, empty, tickets_of
 from nearly.synopsis.structure.schema import MeasuredColumn, Schema, row_numbers
 from nearly.synopsis.structure.state import TreeState

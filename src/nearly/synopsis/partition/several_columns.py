@@ -21,7 +21,7 @@ MOST_LEVELS_APART = 2
 class MaximumVariance:
     """The largest variance of a query in a box, within a factor that depends on the number of columns only.
 
-    Along every column the two halves, and the whole, stand for all queries. The responses are those of `variance.Prefixes`;
+    Along every column the two halves, and the whole, stand for all queries. The responses are those of `one_column.Prefixes`;
     `sum_and_count` is `all` with values that are scaled already.
     """
 

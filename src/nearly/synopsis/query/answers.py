@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from nearly.answer import NO_ROWS, Answer, UnseenRows, relative_error
 from nearly.errors import Unsupported
-from nearly.synopsis.columns.domain import Domain
 from nearly.synopsis.query.estimates import Estimate
+from nearly.synopsis.structure.domain import Domain
 from nearly.synopsis.structure.rows import MISSING
 from nearly.synopsis.structure.schema import narrowed
 from nearly.synopsis.structure.tree import Box, Condition

@@ -84,8 +84,10 @@ def _constant(reading: TreeReading, aggregate: str, box: Box, frontier: Frontier
     PASS (section 2.3.4) also takes single nodes of equal values whole. How many of their rows match is not known, though, and with
     it their weight in the average: that is estimated here like any other.
     """
+    if aggregate in ("rows", "count", "sum"):
+        return None
     low, high = reading.reach(frontier)
-    if low != high or aggregate in ("rows", "count", "sum"):
+    if low != high:
         return None
     wanted, processed = 2 if aggregate.endswith("samp") else 1, 0
     if known < wanted:

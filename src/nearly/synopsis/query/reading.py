@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from nearly.synopsis.columns.domain import Domain
 from nearly.synopsis.partition.several_columns import MaximumVariance
 from nearly.synopsis.query.features import Features
+from nearly.synopsis.structure.domain import Domain
 from nearly.synopsis.structure.rows import Floats, Mask
 from nearly.synopsis.structure.state import TreeState
 from nearly.synopsis.structure.statistics import COUNT, ROWS, SQUARES, SUM, leaf_statistics, roll_up

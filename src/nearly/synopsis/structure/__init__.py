@@ -1,1 +1,1 @@
-"""What a tree holds: rows as numbers, the tree of cells, exact aggregates, extreme values, the sample, and the search in it."""
+"""What a tree holds: columns as coordinates, rows as numbers, the tree of cells, exact aggregates, extreme values, stored rows."""

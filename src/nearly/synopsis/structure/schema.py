@@ -12,7 +12,7 @@ import pyarrow as pa
 from nearly.errors import SchemaError, Unsupported, unknown
 from nearly.plan import types
 from nearly.plan.types import DataType, to_arrow
-from nearly.synopsis.columns.domain import LARGEST_WHOLE, Domain, as_floats, unscaled
+from nearly.synopsis.structure.domain import LARGEST_WHOLE, Domain, as_floats, unscaled
 from nearly.synopsis.structure.rows import MISSING, Floats, Hashes, Rows, hash_columns, mix, tickets_of
 from nearly.synopsis.structure.tree import Box, Condition
 

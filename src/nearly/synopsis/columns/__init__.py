@@ -1,1 +1,0 @@
-"""Columns of a table as coordinates, and conditions on them as boxes."""
