@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.engine.writing.sources import refuse_remote_delta
+from nearly.errors import Unsupported
 from tests.fixtures.agreement import difference
 from tests.fixtures.quick_spark import quick_session
 
@@ -92,3 +94,11 @@ def test_clocks_show_the_zone_of_the_session(zone: str, spark: Any, tmp_path: Pa
         assert sum(native) > len(CLOCKS) // 2
         (hours,) = [db.sql("select hour(ts) as v from t").exact()]
         assert hours.source == "native"
+
+
+def test_a_delta_table_elsewhere_is_not_read_as_its_files(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "delta" / "_delta_log").mkdir(parents=True)
+    refuse_remote_delta(spark, f"file://{tmp_path}/plain")
+    with pytest.raises(Unsupported, match="Delta table"):
+        refuse_remote_delta(spark, f"file://{tmp_path}/delta/")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -112,11 +113,22 @@ def read_origin(spark: SparkSession, origin: Origin) -> DataFrame:
         if origin.kind == "table":
             return spark.table(location)
         if origin.kind == "remote":
+            refuse_remote_delta(spark, location)
             return _read_format(spark, _format_of(urlsplit(location).path) or "parquet", [location], location)
         literal = spark_path(location) if Path(location).exists() else "file://" + location
         return _read_format(spark, origin.kind, [literal], location)
     except PySparkException as error:
         raise EngineError(f"Spark cannot read {origin}: {str(error).strip().splitlines()[0]}") from error
+
+
+def refuse_remote_delta(spark: SparkSession, location: str) -> None:
+    """The Parquet files of a Delta table are not its rows; elsewhere than here its log is not read."""
+    with suppress(PySparkException):
+        spark.read.text(f"{location.rstrip('/')}/_delta_log").schema  # noqa: B018  an error where there is none
+        raise Unsupported(
+            f"{location} is a Delta table, and nearly reads the logs of local ones alone; register the DataFrame that Spark reads "
+            f"from it, such as spark.read.format('delta').load({location!r})"
+        )
 
 
 def _read_format(spark: SparkSession, kind: str, paths: list[str], location: str) -> DataFrame:
