@@ -8,8 +8,11 @@ is put together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import duckdb
 import pyarrow as pa
@@ -145,14 +148,11 @@ def write_files(engine: Engine, table: Table, query: str, stem: Path, progress: 
     """Write the rows of a query into files of a new directory, whose names begin alike."""
     with writing_in(stem.parent):
         stem.parent.mkdir()
-        writer = _FileWriter(stem, table)
-        try:
+        with _FileWriter(stem, table) as writer:
             for batch in batches_of(engine, query):
                 writer.write(batch)
                 if progress is not None:
                     progress(min(0.95, writer.rows / max(1, table.rows)))
-        finally:
-            writer.close()
 
 
 def batches_of(engine: Engine, query: str) -> Iterator[pa.RecordBatch]:
@@ -184,11 +184,19 @@ class _FileWriter:
         if sum(each.num_rows for each in self._pending) >= self._group:
             self._flush()
 
-    def close(self) -> None:
-        if self._pending or not self._files:
-            self._flush()
-        if self._open is not None:
-            self._open.close()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Write what is left; after an error the file is given up, whatever else it says."""
+        if kind is None:
+            if self._pending or not self._files:
+                self._flush()
+            if self._open is not None:
+                self._open.close()
+        elif self._open is not None:
+            with suppress(pa.ArrowException, OSError, ValueError):
+                self._open.close()
 
     def _flush(self) -> None:
         if self._open is None:
