@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     spark = start_spark("nearly-bench-changes")
     try:
         source = ensure_tables(options.sf, options.data)["orders"]
-        rows = pa.concat_tables(pq.read_table(file) for file in sorted(Path(source).glob("*.parquet")))
+        rows = plain(pa.concat_tables(pq.read_table(file) for file in sorted(Path(source).glob("*.parquet"))))
         with nearly.connect(spark, path=directory / "catalog") as db:
             db.register("orders", spark.read.parquet(f"file://{source}"), key=[KEY])
             course = Course(db, rows, directory, options)
@@ -189,6 +189,12 @@ class Course:
         if self.delta is not None:
             merging = self.delta.merge(rows, f"t.{KEY} = s.{KEY}", source_alias="s", target_alias="t")
             merging.when_matched_update_all().when_not_matched_insert_all().execute()
+
+
+def plain(rows: pa.Table) -> pa.Table:
+    """The rows with texts of the usual type, which all of Arrow's functions take."""
+    fields = [pa.field(each.name, pa.string() if each.type == pa.string_view() else each.type) for each in rows.schema]
+    return rows.cast(pa.schema(fields))
 
 
 def delta_table(path: Path, rows: pa.Table) -> Any:
