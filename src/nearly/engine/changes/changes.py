@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from nearly.engine.changes.batch_files import Change
-from nearly.engine.changes.compaction import compact, is_due
+from nearly.engine.changes.compaction import compact, compact_alone, is_due
 from nearly.engine.changes.feed import changes
 from nearly.engine.changes.finding import parsed, parsed_values
 from nearly.engine.changes.following import Follower
@@ -101,16 +101,13 @@ class Changes:
             raise EngineError(f"a transaction is open in this thread; {what} cannot be nested in it, but comes before or after")
 
     def compact(self, name: str, progress: Progress | None = None) -> Table:
-        """Compact a table, and write again what is behind of its other layouts; once more when a commit came between."""
+        """Compact a table, and write again what is behind of its other layouts; where commits come between, they have to wait."""
         self._engine.life.refuse_over()
         self.refuse_inside("compact")
-        for attempt in range(ATTEMPTS):
-            try:
-                table = compact(self._engine, name, progress)
-                break
-            except Conflict:
-                if attempt == ATTEMPTS - 1:
-                    raise
+        try:
+            table = compact(self._engine, name, progress)
+        except Conflict:
+            table = compact_alone(self._engine, name, progress)
         for layout in (*table.behind, *(each for each in table.layouts[1:] if each.vectors)):
             by, buckets = (None, None) if layout.clustering is None else (layout.clustering.columns, layout.clustering.buckets)
             table = prepare(self._engine.catalog, self._engine.cluster.spark, name, by, buckets)

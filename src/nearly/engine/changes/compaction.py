@@ -7,8 +7,8 @@ is put together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -52,7 +52,15 @@ def is_due(engine: Engine, table: Table) -> bool:
     )
 
 
-def compact(engine: Engine, name: str, progress: Progress | None = None) -> Table:
+def compact_alone(engine: Engine, name: str, progress: Progress | None = None) -> Table:
+    """Write what was changed anew, while whoever would change the table waits."""
+    with engine.catalog.changing(name):
+        return compact(engine, name, progress, nullcontext)
+
+
+def compact(
+    engine: Engine, name: str, progress: Progress | None = None, turn: Callable[[], AbstractContextManager[None]] | None = None
+) -> Table:
     """Write what was changed anew; a commit meanwhile makes it a `Conflict`, and then nothing has happened."""
     catalog = engine.catalog
     table = catalog.changeable(name)
@@ -61,7 +69,7 @@ def compact(engine: Engine, name: str, progress: Progress | None = None) -> Tabl
     with engine.reading([table]), catalog.temporary(name) as temporary:
         staged, base = (_folded if table.origin.in_place else _rewritten)(engine, table, temporary, progress)
         fresh = replace(table, layouts=(base, *table.layouts[1:]))
-        with catalog.between_changes(name):
+        with catalog.between_changes(name) if turn is None else turn():
             made = commit(catalog, name, [staged], lambda present: _same_version(table, present, fresh), "compact")
     if progress is not None:
         progress(1.0)
