@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -101,7 +102,17 @@ def placed(table: Table) -> Table:
 def by_key(engine: Engine, table: Table, layout: Layout, keys: pa.Table) -> pa.Table:
     """The keys given that a layout has, with the positions of their rows; no other column is read."""
     rows, same = _rows(engine, table, layout, keys.column_names), _same(keys.column_names)
-    return run_here(engine, f"SELECT s.* FROM ({rows}) AS s SEMI JOIN {GIVEN} AS g ON {same}", {GIVEN: keys})
+    return run_here(engine, f"SELECT s.* FROM ({rows}{_within(keys)}) AS s SEMI JOIN {GIVEN} AS g ON {same}", {GIVEN: keys})
+
+
+def _within(keys: pa.Table) -> str:
+    """A condition on the files' rows that all keys meet: with it, row groups that can hold none of them are not read."""
+    tests = []
+    for name in keys.column_names:
+        if pa.types.is_integer(keys.schema.field(name).type) and keys.num_rows and not keys[name].null_count:
+            ends = pc.min_max(keys[name]).as_py()
+            tests.append(f"{native_name(name)} BETWEEN {ends['min']} AND {ends['max']}")
+    return f" WHERE {' AND '.join(tests)}" if tests else ""
 
 
 def by_content(engine: Engine, table: Table, layout: Layout, rows: pa.Table) -> pa.Table:

@@ -149,8 +149,7 @@ class VersionStore:
         """The versions as last committed, None where there is no table; read again only when the head was replaced."""
         head = directory / HEAD
         try:
-            status = head.stat()
-            stamp = (status.st_mtime_ns, status.st_ino)
+            stamp = _stamp(head)
             if head not in self._heads or self._heads[head][0] != stamp:
                 self._heads[head] = stamp, self._read(directory, head.read_text(encoding="utf-8"))
             return self._heads[head][1]
@@ -176,8 +175,10 @@ class VersionStore:
         return versions
 
     def write(self, directory: Path, versions: Versions) -> None:
-        """Replace the head, which is the commit."""
-        write_durably(directory / HEAD, self.head(versions).encode())
+        """Replace the head, which is the commit; whoever does it has the lock, so that it is what he wrote."""
+        head = directory / HEAD
+        write_durably(head, self.head(versions).encode())
+        self._heads[head] = _stamp(head), versions
 
     def head(self, versions: Versions) -> str:
         """The text of a head."""
@@ -279,6 +280,12 @@ class VersionStore:
         """The oldest version that something lasting needs."""
         found = [int(pin.read_text(encoding="utf-8")) for pin in (directory / "pins").glob("*.pin")]
         return min(found, default=float("inf"))
+
+
+def _stamp(head: Path) -> tuple[int, int]:
+    """Differs when a file was replaced."""
+    status = head.stat()
+    return status.st_mtime_ns, status.st_ino
 
 
 def _time(text: str) -> dt.datetime:
