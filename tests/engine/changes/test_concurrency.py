@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.versions import MOST_BATCHES, REMEMBERED, VersionStore
 from nearly.engine.stream.task import Pace
-from nearly.errors import NearlyError
+from nearly.errors import Conflict, EngineError, NearlyError
 from nearly.progressive.run import Request, Run
 from tests.engine.changes.committing import ROWS, rows
 from tests.fixtures.driver_only import driver_only
@@ -100,3 +102,53 @@ def test_processes_that_change_and_read_one_table(tmp_path: Path, seconds: int) 
             if batch % 3 != 1:
                 expected.update(dict.fromkeys(rows(number, batch)["k"].to_pylist(), -1 if batch % 3 == 2 else batch))
     assert values == expected
+
+
+def test_a_commit_that_is_done_is_no_error_when_more_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After many batches a table is described anew; whoever was told of an error would commit his rows again."""
+    pq.write_table(rows(0, 0), tmp_path / "t.parquet")
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", tmp_path / "t.parquet")
+
+        def refuse(*_: object) -> None:
+            raise EngineError("the disk is full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(VersionStore, "begin", refuse)
+            for batch in range(1, MOST_BATCHES + 2):
+                db.insert("t", rows(0, batch))
+        assert "could not be described again" in caplog.text
+        db.insert("t", rows(0, MOST_BATCHES + 2))
+        assert db.table("t").info.rows == ROWS * (MOST_BATCHES + 3)
+        assert len(db.history("t")) == MOST_BATCHES + 3
+        assert len(list((db._engine.catalog.directory("t")).glob("whole-*"))) == 2
+
+
+def test_a_conflict_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq.write_table(rows(0, 0), tmp_path / "t.parquet")
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", tmp_path / "t.parquet")
+
+        def refuse(*_: object) -> None:
+            raise Conflict("someone else was first")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Catalog, "commit_batches", refuse)
+            with pytest.raises(Conflict):
+                db.insert("t", rows(0, 1))
+        assert not list(db._engine.catalog.directory("t").glob("changes-*"))
+        assert db.insert("t", rows(0, 1)).rows == 2 * ROWS
+
+
+def test_what_is_remembered_of_versions_is_bounded(tmp_path: Path) -> None:
+    pq.write_table(rows(0, 0), tmp_path / "t.parquet")
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", tmp_path / "t.parquet")
+        for batch in range(1, REMEMBERED + 10):
+            db.insert("t", rows(0, batch))
+        assert db.changes("t", 1).num_rows == ROWS * (REMEMBERED + 9)
+        assert len(db._engine.catalog._versions._at) <= REMEMBERED
+        for version in (1, 5, REMEMBERED + 9):
+            assert db.sql(f"select count(*) as n from t version as of {version}").exact().table["n"].to_pylist() == [ROWS * version]

@@ -165,3 +165,17 @@ def test_kafka(spark: Any, tmp_path: Path) -> None:
         assert found[7] == (0.5, "kafka")
         assert 8 not in found
         assert [row["record"] for row in db.quarantine("t").to_pylist()] == ["nonsense"]
+
+
+def test_nothing_of_a_stream_outlives_its_table(db: nearly.Session, tmp_path: Path) -> None:
+    """A table of the same name would go on with the old one's checkpoint, and lack what came before."""
+    follower = Follower(db._engine, "t", "orders", "op")
+    follower.take(batch((None, 1.0, "no key", "insert")), 0)
+    follower._checkpoint.mkdir(parents=True)
+    home = db._engine.catalog.directory("t")
+    db.drop("t")
+    assert not home.exists()
+    registered(db, tmp_path, ["k"])
+    assert db.quarantine("t").num_rows == 0
+    follower.take(batch((100, 1.0, "new", "insert")), 0)
+    assert 100 in rows_of(db)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from nearly.engine.changes.positions import Positions, by_content, by_key
 from nearly.engine.engine import Engine
 from nearly.engine.storage.batches import Batch, LayoutChange
 from nearly.engine.storage.blocks import make_blocks, target_for
-from nearly.engine.storage.durable import writing_in
+from nearly.engine.storage.durable import flush, writing_in
 from nearly.engine.storage.footers import Footer, read_footer
 from nearly.engine.storage.hive_partitions import directory_of
 from nearly.engine.storage.layouts import Layout, Table
@@ -119,7 +118,7 @@ def with_vector(
     path = directory / f"{stem}_{layout.name}.parquet"
     with writing_in(directory):
         pq.write_table(places.table, path, row_group_size=VECTOR_ROWS, compression="zstd")
-        _flush(path)
+        flush(path)
     entry = entry_of_file(read_footer(str(path)))
     if destination is not None:
         entry = replace(entry, path=str(destination / path.name))
@@ -165,20 +164,12 @@ def _by_partition(rows: pa.Table, partitions: Sequence[SchemaColumn]) -> Iterato
 
 def written(rows: pa.Table, path: Path, row_group: int = 131_072) -> Footer:
     pq.write_table(rows, path, row_group_size=row_group, compression="snappy", store_decimal_as_integer=True)
-    _flush(path)
+    flush(path)
     return read_footer(str(path))
 
 
 def entry_of_file(footer: Footer) -> FileEntry:
     return manifest_of([footer], contents=True).files[0]
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def nothing(table: Table) -> pa.Table:

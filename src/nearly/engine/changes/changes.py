@@ -140,7 +140,7 @@ class Changes:
         return self._engine.catalog.commits(name)
 
     def close(self) -> None:
-        """Wait for a compaction that is under way."""
+        """Wait for a compaction that is under way; it ends with the session, at its next batch of rows."""
         self._later.shutdown(cancel_futures=True)
 
     def _compact_later(self, table: Table) -> None:
@@ -154,7 +154,8 @@ class Changes:
                 with suppress(Conflict):
                     compact(self._engine, name)
             except NearlyError:
-                logger.warning("table %r could not be compacted", name, exc_info=True)
+                if not self._engine.life.is_over:
+                    logger.warning("table %r could not be compacted", name, exc_info=True)
             finally:
                 self._waiting.discard(name)
 

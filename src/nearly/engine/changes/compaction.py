@@ -27,7 +27,7 @@ from nearly.engine.native.reading import gone_rows
 from nearly.engine.storage.batches import LayoutChange, changed
 from nearly.engine.storage.blocks import Block, target_for
 from nearly.engine.storage.clustering import RANGE
-from nearly.engine.storage.durable import writing_in
+from nearly.engine.storage.durable import flush, writing_in
 from nearly.engine.storage.layouts import BASE, Layout, Table
 from nearly.engine.storage.manifest import Manifest
 from nearly.engine.writing.parquet_writer import Progress
@@ -158,6 +158,7 @@ def write_files(engine: Engine, table: Table, query: str, stem: Path, progress: 
         stem.parent.mkdir()
         with _FileWriter(stem, table) as writer:
             for batch in batches_of(engine, query):
+                engine.life.refuse_over()
                 writer.write(batch)
                 if progress is not None:
                     progress(min(0.95, writer.rows / max(1, table.rows)))
@@ -178,7 +179,7 @@ class _FileWriter:
     """Writes rows into files of about the same size, whose names begin alike."""
 
     def __init__(self, stem: Path, table: Table) -> None:
-        self._stem = stem
+        self._stem = self._path = stem
         self._schema = arrow_schema(table.columns)
         self._group = target_for(table.rows, table.base.manifest.bytes).rows
         self._open: pq.ParquetWriter | None = None
@@ -200,21 +201,25 @@ class _FileWriter:
         if kind is None:
             if self._pending or not self._files:
                 self._flush()
-            if self._open is not None:
-                self._open.close()
+            self._close()
         elif self._open is not None:
             with suppress(pa.ArrowException, OSError, ValueError):
                 self._open.close()
 
     def _flush(self) -> None:
         if self._open is None:
-            path = self._stem.with_name(f"{self._stem.name}-{self._files:05d}.parquet")
-            self._open = pq.ParquetWriter(path, self._schema, compression="snappy", store_decimal_as_integer=True)
+            self._path = self._stem.with_name(f"{self._stem.name}-{self._files:05d}.parquet")
+            self._open = pq.ParquetWriter(self._path, self._schema, compression="snappy", store_decimal_as_integer=True)
             self._files += 1
         rows = pa.Table.from_batches(self._pending).cast(self._schema) if self._pending else self._schema.empty_table()
         self._open.write_table(rows, row_group_size=self._group)
         self._in_file += rows.num_rows
         self._pending = []
         if self._in_file >= ROWS_IN_FILE:
+            self._close()
+
+    def _close(self) -> None:
+        if self._open is not None:
             self._open.close()
+            flush(self._path)
             self._open, self._in_file = None, 0

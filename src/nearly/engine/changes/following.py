@@ -18,6 +18,7 @@ from nearly.engine.changes.transactions import Transaction
 from nearly.engine.engine import Engine
 from nearly.engine.spark.kafka_source import kafka_stream
 from nearly.engine.spark.stream_follow import Following, follow_stream
+from nearly.engine.storage.catalog import CHECKPOINTS
 from nearly.engine.storage.layouts import Table
 
 OP = "nearly_op"
@@ -65,7 +66,7 @@ class Follower:
 
     @property
     def _checkpoint(self) -> Path:
-        return self._engine.catalog.directory(self._table) / "checkpoints" / self._name
+        return self._engine.catalog.directory(self._table) / CHECKPOINTS / self._name
 
 
 def parsed(

@@ -10,17 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from nearly.engine.storage.catalog import QUARANTINE
 from nearly.engine.storage.durable import write_durably, writing_in
 
 SCHEMA = pa.schema([("stream", pa.string()), ("batch", pa.int64()), ("reason", pa.string()), ("record", pa.string())])
-DIRECTORY = "quarantine"
 
 
 def put_aside(directory: Path, stream: str, number: int, records: Sequence[dict[str, Any]]) -> None:
     """Write down the records of one batch; the same batch again replaces them."""
     if not records:
         return
-    place = directory / DIRECTORY
+    place = directory / QUARANTINE
     with writing_in(place):
         place.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"stream": stream, "batch": number, **record}, default=str, ensure_ascii=False) for record in records]
@@ -31,7 +31,7 @@ def put_aside(directory: Path, stream: str, number: int, records: Sequence[dict[
 def read_aside(directory: Path) -> pa.Table:
     """All records put aside, in order of streams and batches; a record is its JSON text."""
     found: list[dict[str, Any]] = []
-    for file in sorted((directory / DIRECTORY).glob("*.jsonl")):
+    for file in sorted((directory / QUARANTINE).glob("*.jsonl")):
         for line in file.read_text(encoding="utf-8").splitlines():
             read = json.loads(line)
             record = read["record"]

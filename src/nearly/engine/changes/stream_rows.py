@@ -6,6 +6,7 @@ one counts. Law: every row of a batch is taken or put aside with a reason; none 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 
 from nearly.engine.changes.given_rows import fitted
 from nearly.engine.changes.operations import Changer
-from nearly.engine.changes.positions import by_content, by_key
+from nearly.engine.changes.positions import by_content, by_key, pairs
 from nearly.engine.storage.layouts import Table
 from nearly.errors import SchemaError
 
@@ -88,30 +89,38 @@ def _unless_there(changer: Changer, inserts: pa.Table, poison: list[dict[str, An
     key = list(changer.table.key)
     if not key or not inserts.num_rows:
         return inserts
-    there = by_key(changer.engine, changer.table, changer.table.base, inserts.select(key)).select(key)
-    taken = set(map(tuple, (row.values() for row in there.to_pylist())))
-    known = pa.array([tuple(row.values()) in taken for row in inserts.select(key).to_pylist()], pa.bool_())
+    known = _has_keys(changer, inserts.select(key))
     _put_aside(poison, inserts.filter(known), "a row with this key is there already")
     return inserts.filter(pc.invert(known))
+
+
+def _has_keys(changer: Changer, keys: pa.Table) -> pa.Array:
+    """For each key, whether the table has it; what is equal, `by_key` says."""
+    found = by_key(changer.engine, changer.table, changer.table.base, keys)
+    found = found.group_by(keys.column_names).aggregate([])  # each once, also where the key is no key
+    return pc.is_valid(pairs(changer.engine, keys, found).sort_by("new")["old"])
 
 
 def _if_there(changer: Changer, deletes: pa.Table, poison: list[dict[str, Any]]) -> pa.Table:
     """The rows to take out that are there."""
     if not deletes.num_rows:
         return deletes
-    table, names = changer.table, list(changer.table.key) or list(changer.table.column_names)
-    find = by_key if table.key else by_content
-    found = find(changer.engine, table, table.base, deletes.select(names)).select(names)
-    left: dict[tuple[Any, ...], int] = {}
-    for row in found.to_pylist():
-        left[tuple(map(repr, row.values()))] = left.get(tuple(map(repr, row.values())), 0) + 1
+    key = list(changer.table.key)
+    there = _has_keys(changer, deletes.select(key)) if key else _has_rows(changer, deletes)
+    _put_aside(poison, deletes.filter(pc.invert(there)), "there is no such row to delete")
+    return deletes.filter(there)
+
+
+def _has_rows(changer: Changer, rows: pa.Table) -> pa.Array:
+    """For each row of a bag, whether the table has one for it."""
+    found = by_content(changer.engine, changer.table, changer.table.base, rows).select(rows.column_names)
+    left = Counter(tuple(map(repr, row.values())) for row in found.to_pylist())
     there = []
-    for row in deletes.select(names).to_pylist():
+    for row in rows.to_pylist():
         name = tuple(map(repr, row.values()))
-        there.append(left.get(name, 0) > 0)
-        left[name] = left.get(name, 0) - 1
-    _put_aside(poison, deletes.filter(pc.invert(pa.array(there, pa.bool_()))), "there is no such row to delete")
-    return deletes.filter(pa.array(there, pa.bool_()))
+        there.append(left[name] > 0)
+        left[name] -= 1
+    return pa.array(there, pa.bool_())
 
 
 def _put_aside(poison: list[dict[str, Any]], rows: pa.Table, reason: str) -> None:

@@ -15,7 +15,7 @@ from nearly.engine.changes.operations import Changer
 from nearly.engine.engine import Engine
 from nearly.engine.storage.batches import Batch, after
 from nearly.engine.storage.layouts import Table
-from nearly.errors import SchemaError
+from nearly.errors import Conflict, SchemaError
 
 Find = Callable[[Changer], Change]
 """Finds what a change does to a table."""
@@ -45,8 +45,12 @@ class Transaction:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._held:
-            if kind is None:
-                self.commit()
+            try:
+                if kind is None:
+                    self.commit()
+            except Conflict:  # any other error may have come after the commit, whose files are then needed
+                self._remove()
+                raise
             self._remove()
 
     def change(self, name: str, find: Find, stream: tuple[str, int] | None = None) -> Table:

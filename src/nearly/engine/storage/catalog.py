@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import logging
 import re
 import shutil
 import uuid
@@ -28,14 +29,19 @@ from nearly.engine.storage.durable import DRAFT, write_durably, writing_in
 from nearly.engine.storage.layouts import AT, Table
 from nearly.engine.storage.locks import exclusive, is_free, patiently, shared, unshared
 from nearly.engine.storage.serialise import opened, sealed
-from nearly.engine.storage.versions import HEAD, MOST_BATCHES, Commit, Versions, VersionStore, begun, directories_of
+from nearly.engine.storage.versions import HEAD, MOST_BATCHES, PINS, Commit, Versions, VersionStore, begun, directories_of
 from nearly.errors import Conflict, EngineError, SchemaError, unknown
 from nearly.plan.schema import TableSchema
+
+logger = logging.getLogger(__name__)
 
 LONGEST_NAME = 128
 _TEMPORARY = ".tmp-"
 _OWNER = "owner"
 _WRITER = ".writer"
+CHECKPOINTS, QUARANTINE = "checkpoints", "quarantine"
+"""Directories beside a table's files: how far Spark has read its streams, and what could not be used of them."""
+_BESIDE = (CHECKPOINTS, QUARANTINE, PINS)
 _OUR_DIRECTORY = re.compile(r"[a-z0-9_]*-[0-9a-f]{12}")
 _OUR_FILE = re.compile(r"(whole|log)-[0-9a-f]{12}\.json")
 _OUR_UNFINISHED_FILE = re.compile(DRAFT.format(name=f"(?:{re.escape(HEAD)}|{_OUR_FILE.pattern})"))
@@ -196,10 +202,17 @@ class Catalog:
                 changed[directory] = before.with_batch(batch)
             self._replace_heads(changed)
             for directory, versions in changed.items():
-                if len(versions.present.batches) >= MOST_BATCHES:
-                    epoch = begun(versions.table, versions.present.batches[-1].operation, versions.present.batches[-1].time)
-                    self._versions.begin(directory, versions, epoch)
+                self._describe_again(directory, versions)
         return tuple(versions.table for versions in changed.values())
+
+    def _describe_again(self, directory: Path, versions: Versions) -> None:
+        """Begin a new epoch after many batches. They are committed: where that cannot be written, the next commit tries again."""
+        batches = versions.present.batches
+        if len(batches) >= MOST_BATCHES:
+            try:
+                self._versions.begin(directory, versions, begun(versions.table, batches[-1].operation, batches[-1].time))
+            except EngineError:
+                logger.warning("table %r could not be described again", versions.table.name, exc_info=True)
 
     def _replace_heads(self, changed: Mapping[Path, Versions]) -> None:
         """One head is replaced at once; of several, an intent tells whoever comes next what is left to do."""
@@ -268,6 +281,9 @@ class Catalog:
             directory = self._present(name)
             with writing_in(directory):
                 (directory / HEAD).unlink()
+                for left in (directory / name for name in _BESIDE):
+                    shutil.rmtree(left, ignore_errors=True)
+                (directory / _WRITER).unlink(missing_ok=True)
                 self._sweep(directory)
 
     @contextmanager

@@ -23,7 +23,7 @@ def write_durably(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-        _flush_directory(path.parent)
+        flush(path.parent)
     except OSError as error:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
@@ -39,8 +39,9 @@ def writing_in(directory: Path) -> Iterator[None]:
         raise EngineError(f"cannot write in {directory}: {error.strerror}; the old state is kept") from error
 
 
-def _flush_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
+def flush(path: Path) -> None:
+    """Have a file, or the names in a directory, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nearly.engine.storage.batches import Batch, after
 from nearly.engine.storage.durable import write_durably
@@ -25,9 +25,14 @@ from nearly.engine.storage.layouts import Layout, Table
 from nearly.engine.storage.serialise import batch_content, decode, encode, opened, read_batch, sealed
 from nearly.errors import EngineError, SchemaError
 
+Key = TypeVar("Key")
 HEAD = "table.json"
 MOST_BATCHES = 32
 """After so many batches a table is described as a whole again: reading it and committing to it take time for each."""
+PINS = "pins"
+"""The directory of files that name versions which something lasting needs."""
+REMEMBERED = 64
+"""So many descriptions, and tables in versions that were asked for, are kept in memory."""
 KEPT = dt.timedelta(days=7)
 """Versions of an epoch that is over can be read so long, and longer while something pins them."""
 
@@ -196,7 +201,7 @@ class VersionStore:
         for file, find in self._holding(directory, versions, version):
             if (file, version) not in self._at:
                 table = find().at(version)
-                self._at[file, version] = replace(table, name=f"{table.name}@{version}")
+                _remember(self._at, (file, version), replace(table, name=f"{table.name}@{version}"))
             return self._at[file, version]
         name, spans_ = versions.table.name, self._known(versions)
         known = sorted(each for each in spans_ if not any(a <= each[0] and each[1] <= b for a, b in spans_ - {each}))
@@ -271,15 +276,22 @@ class VersionStore:
         return Epoch(file, table, _time(read["time"]), read["operation"], batches, change)
 
     def _whole(self, file: Path) -> Table:
-        """A whole description; those of many tables fit into memory, and none changes."""
+        """A whole description, which never changes."""
         if file not in self._wholes:
-            self._wholes[file] = decode(file.read_text(encoding="utf-8"), self.root)
+            _remember(self._wholes, file, decode(file.read_text(encoding="utf-8"), self.root))
         return self._wholes[file]
 
     def _pinned(self, directory: Path) -> float:
         """The oldest version that something lasting needs."""
-        found = [int(pin.read_text(encoding="utf-8")) for pin in (directory / "pins").glob("*.pin")]
+        found = [int(pin.read_text(encoding="utf-8")) for pin in (directory / PINS).glob("*.pin")]
         return min(found, default=float("inf"))
+
+
+def _remember(known: dict[Key, Table], key: Key, table: Table) -> None:
+    """Keep one more; the oldest goes."""
+    while len(known) >= REMEMBERED:
+        known.pop(next(iter(known)), None)
+    known[key] = table
 
 
 def _stamp(head: Path) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from nearly.engine.changes.quarantine import DIRECTORY as QUARANTINE
+from nearly.engine.storage.catalog import QUARANTINE
 from nearly.engine.storage.durable import write_durably, writing_in
 from nearly.engine.storage.locks import exclusive, is_free
 from nearly.errors import EngineError
