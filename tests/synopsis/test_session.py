@@ -18,6 +18,7 @@ import pytest
 import nearly
 from nearly.cli.main import main
 from nearly.synopsis.build.definition import Budget
+from tests.fixtures.pages import run_page
 
 ROWS = 20_000
 ROOT = Path(__file__).resolve().parents[2]
@@ -320,8 +321,4 @@ def test_the_command_line(home: Path, tmp_path: Path, capsys: pytest.CaptureFixt
 def test_the_tutorial_runs(db: nearly.Session, spark: Any, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code of docs/synopsis.md, block by block, as written."""
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "synopsis.md").read_text(encoding="utf-8"), re.DOTALL)
-    names: dict[str, Any] = {"spark": spark}
-    for block in blocks:
-        exec(compile(block, "docs/synopsis.md", "exec"), names)
-    names["db"].close()
+    run_page("synopsis.md", {"spark": spark}, 1)
