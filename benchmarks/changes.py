@@ -91,6 +91,7 @@ class Course:
 
     def run(self) -> list[Record]:
         found = [self._commits(), self._upserts(), self._merge_one_percent()]
+        found += [record("key_index", self.db._engine.key_indexes.bytes / self.db.table("orders").info.rows, unit="bytes/row")]
         found += self._deletes()
         found += self._scans()
         return [*found, *self._compared()]

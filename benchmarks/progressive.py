@@ -9,17 +9,17 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 import nearly
-from benchmarks.agreement import difference
+from benchmarks.agreement import difference, loose_difference
 from benchmarks.cold import cold_first
 from benchmarks.engines import Engine, duckdb_alone, spark_sql, start_spark
 from benchmarks.memory import PeakMemory
-from benchmarks.report import Record, Value, median, print_summary, print_table, write_json
+from benchmarks.report import Record, Value, median, print_summary, print_table, show, write_json
 from benchmarks.synthetic import SBI, deep_query, ensure_synthetic
 from benchmarks.timeline import good_from, own, timeline
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
@@ -54,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, text in texts(options):
         cold = None if options.no_cold else cold_first(catalog, tables, text)
         rows.append(measure(name, text, db, others, options.repeat) | {"cold s": cold})
-        print(f"{name} done", file=sys.stderr, flush=True)
+        print(_line(rows[-1]), file=sys.stderr, flush=True)
+        _write(options, rows)
     db.close()
     spark.stop()
     summary = summarize(rows)
@@ -64,16 +65,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{each['query']}: {each['problem']}")
     print()
     print_summary(summary)
-    if options.json:
-        write_json(options.json, {"benchmark": "progressive", "sf": options.sf, "repeat": options.repeat}, summary, rows)
     return 1 if summary["mismatches"] else 0
+
+
+def _write(options: argparse.Namespace, rows: Sequence[Record]) -> None:
+    """The report of the queries so far: a run of hours that ends early keeps what it measured."""
+    if options.json:
+        settings: Record = {"benchmark": "progressive", "sf": options.sf, "repeat": options.repeat}
+        write_json(options.json, settings, summarize(rows), rows)
+
+
+def _line(row: Record) -> str:
+    return "  ".join(f"{name} {show(row[name])}" for name in COLUMNS if row.get(name) is not None)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run bench progressive", description=__doc__)
     parser.add_argument("--sf", choices=sorted(PARTS, key=float), default="1", help="scale factor (default 1)")
     parser.add_argument("--queries", type=lambda text: tuple(int(part) for part in text.split(",")), default=NUMBERS)
-    parser.add_argument("--repeat", type=int, default=1, help="runs of DuckDB and nearly, of which the median counts (default 1)")
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        default=1,
+        help="counted runs after a first one; 0: one run, nothing warmed up",
+    )
     parser.add_argument("--no-spark", action="store_true", help="leave Spark SQL out, which takes most of the time")
     parser.add_argument("--no-cold", action="store_true", help="leave out the first answers of fresh processes")
     parser.add_argument("--deep", action="store_true", help="also the slow-buffering query and WAKE's synthetic depths 0 to 10")
@@ -95,7 +110,8 @@ def texts(options: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def measure(name: str, text: str, db: nearly.Session, others: dict[str, Engine], repeat: int) -> dict[str, Value]:
-    """All engines on one query, in turn. The first run of each but Spark warms up.
+    """All engines on one query, in turn. The first run of each but Spark warms up, unless it is the only one; then nearly's
+    exact run is left out, too, since the iteration ends with it.
 
     What nearly keeps in memory after that run is loaded before the others begin.
     """
@@ -103,7 +119,7 @@ def measure(name: str, text: str, db: nearly.Session, others: dict[str, Engine],
     tables: dict[str, pa.Table] = {}
     problems = []
     for turn in range(repeat + 1):
-        for engine, answer in {"nearly": own(db), **others}.items():
+        for engine, answer in {**({"nearly": own(db)} if repeat else {}), **others}.items():
             if engine == "spark" and turn:
                 continue
             began = time.perf_counter()
@@ -112,16 +128,19 @@ def measure(name: str, text: str, db: nearly.Session, others: dict[str, Engine],
             except Exception as error:  # noqa: BLE001  one failing engine must not end the others
                 problems.append(f"{engine} failed: {str(error).splitlines()[0][:200]}")
                 continue
-            if turn or engine == "spark":
+            if turn or not repeat or engine == "spark":
                 seconds.setdefault(engine, []).append(time.perf_counter() - began)
-    timeline(db, text)
-    db._engine.native.samples.settle()
-    runs = [timeline(db, text) for _ in range(repeat)]
-    with PeakMemory() as peak:
-        final = timeline(db, text)[-1].answer
+    if repeat:
+        timeline(db, text)
+        db._engine.native.samples.settle()
+    runs = [timeline(db, text) for _ in range(max(repeat, 1))]
     looks = sorted(runs, key=lambda run: run[0].seconds)[len(runs) // 2]
-    judge = tables.get("spark", tables.get("nearly"))
-    found = None if judge is None else difference(judge, final.table, text)
+    final = looks[-1].answer
+    peak = PeakMemory()
+    if repeat:
+        with peak:
+            final = timeline(db, text)[-1].answer
+    found = _found_wrong(tables, final.table, text)
     if found:
         problems.append(f"nearly differs: {found}")
     if any(look.answer.table.schema != final.table.schema for look in looks):
@@ -136,6 +155,13 @@ def measure(name: str, text: str, db: nearly.Session, others: dict[str, Engine],
         "false": sum(look.false for look in looks), "state MB": float(looks[-1].answer.stats.get("state_bytes", 0)) / 2**20,
         "peak_mb": peak.megabytes, "equal": not found, "problem": "; ".join(dict.fromkeys(problems)) or None,
     }  # fmt: skip
+
+
+def _found_wrong(tables: Mapping[str, pa.Table], final: pa.Table, text: str) -> str | None:
+    """How the last answer differs from Spark's; where Spark was not asked or failed, from DuckDB's, whose types are others."""
+    if "spark" in tables:
+        return difference(tables["spark"], final, text)
+    return loose_difference(tables["duckdb"], final, text) if "duckdb" in tables else None
 
 
 def summarize(rows: Sequence[Record]) -> Record:

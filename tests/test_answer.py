@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from nearly.answer import relative_error
-from nearly.progressive.cells import _reach
+from nearly.estimate.cells import _reach
 
 
 @pytest.mark.parametrize(

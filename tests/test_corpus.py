@@ -99,7 +99,8 @@ def runs() -> Iterator[Any]:
         yield pytest.param(case, count, id=f"{case}-{count}")
     for feature in sorted(SPREAD):
         for place, case in enumerate(each for each in CASES if each.feature == feature):
-            yield pytest.param(case, SEVERAL, id=f"{case}-{SEVERAL}", marks=[pytest.mark.long] if place % 3 else [])
+            if place % 4 < 2:
+                yield pytest.param(case, SEVERAL, id=f"{case}-{SEVERAL}", marks=[pytest.mark.long] if place % 4 else [])
 
 
 @pytest.mark.parametrize(("case", "executors"), [*runs()])

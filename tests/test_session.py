@@ -101,7 +101,7 @@ again._engine.cluster._source._session.result()  # one that was closed while it 
 
 def test_spark_that_cannot_start_is_an_error_of_the_first_query_that_needs_it(files: Path, tmp_path: Path) -> None:
     script = f"""
-import nearly, os
+import nearly.engine.java, os
 os.environ["JAVA_HOME"] = os.environ["PATH"] = "/nowhere"
 nearly.engine.java._packaged_home = lambda: (_ for _ in ()).throw(nearly.EngineError("no Java here"))
 with nearly.connect(path={str(tmp_path / "a")!r}, lazy=True) as db:

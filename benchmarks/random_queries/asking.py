@@ -273,6 +273,28 @@ def join_large(w: Writer) -> Made:
     return _join(w, w.family.large)
 
 
+def join_peer(w: Writer) -> Made:
+    """Two large tables whose rows meet anywhere."""
+    return _join(w, w.family.peer)
+
+
+def decided(w: Writer) -> Made:
+    """Rows that are compared with nested values: by equality, in groups that an aggregate picks, with several, by OR."""
+    key, name, t = w.pick((*w.family.wide, *w.family.small)), w.measure(), w.table
+    groups = f"SELECT {key} FROM {t} GROUP BY {key} HAVING avg({name}) > {_mean(w, f'avg({name})') * w.rng.uniform(0.8, 1.2):.6g}"
+    above = f"{name} > (SELECT {w.rng.uniform(0.5, 2):.3f} * avg({name}) FROM {t})"
+    other = w.measure()
+    below = f"{other} < (SELECT {w.rng.uniform(0.5, 2):.3f} * avg({other}) FROM {t})"
+    test = w.pick((
+        f"{name} = (SELECT {w.pick(('min', 'max'))}({name}) FROM {t})", f"{key} IN ({groups})", f"{key} IN ({groups}) AND {above}",
+        f"{above} OR {below}", f"{above} AND {below}", f"{above} OR {key} IN ({groups})",
+    ))  # fmt: skip
+    if w.chance(0.6):
+        return f"SELECT {w.calls(2)} FROM {t} WHERE {test}", 0
+    by = w.pick(w.family.small)
+    return f"SELECT {by}, {w.calls(2)} FROM {t} WHERE {test} GROUP BY {by}", 1
+
+
 def nested(w: Writer) -> Made:
     key, name, t = w.pick((*w.family.wide, w.family.ids[0], w.family.cluster)), w.measure(), w.table
     total = w.pick((f"sum({name})", "count(*)", f"avg({name})"))
@@ -331,7 +353,8 @@ KINDS: dict[str, Callable[[Writer], Made]] = {
     "selective_grouped": selective_grouped, "filtered": filtered, "ratio": ratio, "extremes": extremes, "spread": spread,
     "quantile": quantile, "quantile_grouped": quantile_grouped, "distinct": distinct, "distinct_grouped": distinct_grouped,
     "having": having, "top": top,
-    "join_small": join_small, "join_large": join_large, "nested": nested, "expression": expression,
+    "join_small": join_small, "join_large": join_large, "join_peer": join_peer, "nested": nested, "decided": decided,
+    "expression": expression,
     "select_distinct": select_distinct, "union": union,
 }  # fmt: skip
 

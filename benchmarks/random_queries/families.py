@@ -35,8 +35,9 @@ class Joined:
 class Family:
     """A table with the roles of its columns, and tables to join with it.
 
-    `small` keys have few values, `wide` ones many and some of them rare, `ids` are counted. `row_group` rows are written together;
-    where the family is `fine`, each row group is a block: a small stand-in for a table of as many blocks of the usual size.
+    `small` keys have few values, `wide` ones many and some of them rare, `ids` are counted. `peer` is a table of half as many rows.
+    `row_group` rows are written together; where the family is `fine`, each row group is a block: a small stand-in for a table of as
+    many blocks of the usual size.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Family:
     cluster: str
     dimension: Joined
     large: Joined
+    peer: Joined
     row_group: int
     fine: bool = True
 
@@ -74,11 +76,12 @@ def flights(rng: np.random.Generator, scale: float) -> Family:
     codes = np.unique(rows["tailnum"].drop_null().to_numpy(zero_copy_only=False))
     planes = pa.table({"tailnum": codes, "engine": _labels(rng, len(codes), 5), "seats": rng.integers(2, 400, len(codes))})
     return Family(
-        "flights", {"flights": rows, "carriers": carriers, "planes": planes},
+        "flights", {"flights": rows, "carriers": carriers, "planes": planes, "notes": _peer(rows, "flight", rng)},
         measures=("arr_delay", "dep_delay", "air_time", "distance"), small=("origin", "carrier", "month"), wide=("dest", "hour"),
         ids=("tailnum", "flight", "dest"), time="day", cluster="dest",
         dimension=Joined("carriers", "carrier", "carrier", ("region", "grade"), "worth"),
         large=Joined("planes", "tailnum", "tailnum", ("engine",), "seats"),
+        peer=Joined("notes", "flight", "flight", ("tag",), "level"),
         row_group=_rows(1_000, scale),
     )  # fmt: skip
 
@@ -100,11 +103,13 @@ def labs(rng: np.random.Generator, scale: float) -> Family:
         "sex": pa.array(np.where(persons["male"].to_numpy() == 1, "m", "f")),
         "bmi": pa.array(persons["bmi"].to_numpy(dtype=float), from_pandas=True),
     })  # fmt: skip
+    tests = _dimension(rows["test"].to_numpy(zero_copy_only=False), "test", rng)
     return Family(
-        "labs", {"labs": rows, "tests": _dimension(rows["test"].to_numpy(zero_copy_only=False), "test", rng), "people": people},
+        "labs", {"labs": rows, "tests": tests, "people": people, "visits": _peer(rows, "person", rng)},
         measures=("value", "cost", "days"), small=("test", "place"), wide=("year",), ids=("person", "days"), time="days",
         cluster="person", dimension=Joined("tests", "test", "test", ("region", "grade"), "worth"),
-        large=Joined("people", "person", "person", ("sex", "age"), "bmi"), row_group=_rows(1_100, scale),
+        large=Joined("people", "person", "person", ("sex", "age"), "bmi"),
+        peer=Joined("visits", "person", "person", ("tag",), "level"), row_group=_rows(1_100, scale),
     )  # fmt: skip
 
 
@@ -127,11 +132,14 @@ def sales(rng: np.random.Generator, scale: float) -> Family:
     ids = np.unique(rows["customer"].to_numpy())
     customers = pa.table({"customer": ids, "segment": _labels(rng, len(ids), 7), "credit": rng.gamma(2, 900, len(ids))})
     return Family(
-        "sales", {"sales": rows, "shops": _dimension(shop, "shop", rng), "customers": customers},
+        "sales", {
+            "sales": rows, "shops": _dimension(shop, "shop", rng), "customers": customers, "returns": _peer(rows, "ticket", rng)
+        },
         measures=("amount", "claim", "units", "stretch"), small=("kind", "weekday"), wide=("shop", "code"),
         ids=("customer", "ticket", "shop"), time="day", cluster="shop",
         dimension=Joined("shops", "shop", "shop", ("region", "grade"), "worth"),
-        large=Joined("customers", "customer", "customer", ("segment",), "credit"), row_group=_rows(1_200, scale),
+        large=Joined("customers", "customer", "customer", ("segment",), "credit"),
+        peer=Joined("returns", "ticket", "ticket", ("tag",), "level"), row_group=_rows(1_200, scale),
     )  # fmt: skip
 
 
@@ -150,10 +158,13 @@ def calls(rng: np.random.Generator, scale: float) -> Family:
     ids = np.arange(60_000)
     callers = pa.table({"caller": ids, "tariff": _labels(rng, len(ids), 9), "balance": rng.normal(40, 30, len(ids)).round(2)})
     return Family(
-        "calls", {"calls": rows, "lines": _dimension(line, "line", rng), "callers": callers},
+        "calls", {
+            "calls": rows, "lines": _dimension(line, "line", rng), "callers": callers, "complaints": _peer(rows, "caller", rng)
+        },
         measures=("seconds", "price", "tries"), small=("country", "hour"), wide=("line",), ids=("caller", "line"), time="minute",
         cluster="caller", dimension=Joined("lines", "line", "line", ("region", "grade"), "worth"),
-        large=Joined("callers", "caller", "caller", ("tariff",), "balance"), row_group=_rows(8_192, scale), fine=scale < 1,
+        large=Joined("callers", "caller", "caller", ("tariff",), "balance"),
+        peer=Joined("complaints", "caller", "caller", ("tag",), "level"), row_group=_rows(8_192, scale), fine=scale < 1,
     )  # fmt: skip
 
 
@@ -173,6 +184,14 @@ def _dimension(keys: NDArray[np.generic], name: str, rng: np.random.Generator) -
     values = values[: max(2, len(values) - len(values) // 20)]
     n = len(values)
     return pa.table({name: values, "region": _labels(rng, n, 4), "grade": rng.integers(0, 3, n), "worth": rng.gamma(3, 2, n)})
+
+
+def _peer(rows: pa.Table, name: str, rng: np.random.Generator) -> pa.Table:
+    """Half as many rows, whose keys are any of the values of a column, each as likely as another, with some of the values twice."""
+    values = np.unique(rows[name].drop_null().to_numpy())
+    n = rows.num_rows // 2
+    keys = values[rng.integers(0, len(values), n)]
+    return pa.table({name: keys, "tag": _labels(rng, n, 6), "level": rng.gamma(1.5, 4, n) * (1 + keys % 7 / 7)})
 
 
 def _labels(rng: np.random.Generator, n: int, values: int) -> pa.Array:

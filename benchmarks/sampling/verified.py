@@ -19,6 +19,9 @@ from nearly.answer import Answer
 CLOSE = 1e-7
 """Sums of doubles in another order differ by less, relative to their size."""
 
+LONGER = {"nested"}
+"""Numbers of rows that an estimate picks: the product lengthens their intervals by half-samples, which are not measured here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verified:
@@ -65,6 +68,8 @@ def _compared(answer: Answer, name: str, trial: Trial, seed: int, rows: list[int
         expected = np.where(np.isnan(mine[rows]), withheld, inside)
         size = CLOSE * np.abs(estimate[rows])
         apart = ~np.isclose(sides[side], expected, rtol=CLOSE, atol=size, equal_nan=True)
+        if name in LONGER and side != "table":
+            apart &= ~(sides[side] < expected if side == "low" else sides[side] > expected)
         if apart.any():
             _tell(f"{name}, seed {seed}, {answer.stats['units']} units: {side}", sides[side][apart], expected[apart])
         different += int(apart.sum())

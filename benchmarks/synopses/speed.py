@@ -73,8 +73,7 @@ def ask(synopsis: Synopsis, ranges: np.ndarray) -> list[float]:
 
 
 def change(synopsis: Synopsis, size: Size) -> float:
-    """Rows a second through the public interface, each batch logged and synced to disk before it is acknowledged: three inserts
-    to one delete."""
+    """Rows a second through the public interface, each batch committed to the table and followed: three inserts to one delete."""
     rng = np.random.default_rng(34)
     synopsis.auto_repartition = False
     ids = np.arange(size.rows, size.rows + size.batch * BATCHES).reshape(BATCHES, size.batch)

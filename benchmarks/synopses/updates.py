@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 
 import numpy as np
 
 from benchmarks.report import Record
 from benchmarks.synopses.accuracy import build
 from benchmarks.synopses.data import DataSet
-from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape
+from nearly.synopsis.build.definition import Place
+from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, finished
 from nearly.synopsis.query.estimates import answer
 from nearly.synopsis.query.reading import TreeReading
-from nearly.synopsis.structure.rows import Floats, Hashes, Integers, Rows
-from nearly.synopsis.structure.state import Changes, RowChange
+from nearly.synopsis.structure.rows import Floats, Integers, Rows
+from nearly.synopsis.structure.state import Changes, RowChange, TreeState, apply, concerning
 from nearly.synopsis.structure.tree import Condition
 from nearly.synopsis.upkeep.live import LiveTree
 
@@ -25,12 +25,12 @@ BATCH = 50_000
 
 
 class Follower:
-    """A tree that takes changes, with or without being planned again, and in memory the archive that it is planned from."""
+    """A tree that takes changes, with or without being planned again, and in memory the rows that it is planned from."""
 
     def __init__(self, rows: Rows, shape: Shape, replan: bool) -> None:
         self.start = rows
         self.log: list[Changes] = []
-        self.tree = LiveTree(shape, build(rows, shape), self)
+        self.tree = LiveTree(shape, build(rows, shape), self.recount, Place(0, ""))
         self.replan = replan
         self.seconds = 0.0
         self.rows = 0
@@ -39,22 +39,19 @@ class Follower:
         """Apply changes; only this is timed. Planning happens between batches here, and beside them in `pause`."""
         self.log.append(changes)
         started = time.perf_counter()
-        self.tree.apply(changes, len(self.log))
+        self.tree.apply(changes, Place(len(self.log), ""))
         self.seconds += time.perf_counter() - started
         self.rows += sum(len(change.rows) for change in changes)
         if self.replan and self.tree.questionable():
             self.tree.repartition(force=False)
 
-    def base(self, draft: Draft) -> LeafCounts:
+    def recount(self, draft: Draft, place: Place) -> TreeState:
         part = LeafCounts.nothing(draft)
         part.add(draft, self.start)
-        return part
-
-    def changes(self, upto: int) -> Iterator[Changes]:
-        yield from self.log[:upto]
-
-    def contents(self) -> Hashes:
-        return self.start.content
+        state = finished(draft, part)
+        for changes in self.log[: place.version]:
+            apply(state, concerning(changes, draft.scales, draft.only))
+        return state
 
 
 def sorted_arrivals(data: DataSet, queries: int) -> Record:

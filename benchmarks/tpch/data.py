@@ -15,7 +15,7 @@ LARGE_TABLES = ("lineitem", "orders")
 SMALL_TABLES = ("customer", "nation", "part", "partsupp", "region", "supplier")
 TABLES = (*LARGE_TABLES, *SMALL_TABLES)
 
-PARTS = {"0.01": 1, "0.1": 4, "1": 16, "10": 64, "30": 128, "100": 256}
+PARTS = {"0.01": 1, "0.1": 4, "1": 16, "5": 32, "10": 64, "30": 128, "100": 256}
 """Files per large table at each scale factor."""
 BYTES = 0.45e9
 """Room that a unit of the scale factor takes, with some to spare."""

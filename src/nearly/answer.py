@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
+from importlib import import_module
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from nearly.errors import Unsupported
+from nearly.errors import SchemaError, Unsupported
+from nearly.printing.chart import Chart, chart
+from nearly.printing.echo import echo_is_due
 from nearly.printing.frame import TextTable
+from nearly.printing.html import html_table, paragraph
 from nearly.printing.numbers import percent_text
 from nearly.printing.plain import plain_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
 SHOWN_ROWS = 20
 SHOWN_WIDTH = 120
+MOST_NAMES = 8
 """How much of an answer its text shows."""
 
 
@@ -41,7 +48,7 @@ class UnseenRows:
 NO_ROWS = UnseenRows(0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """Values, bounds of the same shape, which rows there are, and how they came about.
 
@@ -83,13 +90,39 @@ class Answer:
 
     def to_pandas(self, bounds: bool = False) -> pd.DataFrame:
         """The values as a pandas frame; with `bounds`, each column is followed by its `_low` and `_high`."""
+        return self.to_arrow(bounds).to_pandas()
+
+    def to_polars(self, bounds: bool = False) -> pl.DataFrame:
+        """The values as a polars frame; with `bounds`, each column is followed by its `_low` and `_high`."""
+        frame: pl.DataFrame = loaded("polars", "to_polars").from_arrow(self.to_arrow(bounds))
+        return frame
+
+    def to_spark(self, spark: Any = None, bounds: bool = False) -> Any:
+        """The values as a DataFrame of a Spark session, such as `db.spark`; without one, of the session that is active here."""
+        if spark is None:
+            active = getattr(sys.modules.get("pyspark.sql"), "SparkSession", None)
+            spark = None if active is None else active.getActiveSession()
+        if spark is None:
+            raise SchemaError("there is no active Spark session; write answer.to_spark(db.spark)")
+        return spark.createDataFrame(self.to_arrow(bounds))
+
+    def to_arrow(self, bounds: bool = False) -> pa.Table:
+        """The values; with `bounds`, each column is followed by its `_low` and `_high`."""
         if not bounds:
-            return self.table.to_pandas()
+            return self.table
         columns, names = [], []
         for place, name in enumerate(self.table.column_names):
             columns += [self.table.column(place), self.low.column(place), self.high.column(place)]
             names += [name, f"{name}_low", f"{name}_high"]
-        return pa.Table.from_arrays(columns, names=names).to_pandas()
+        return pa.Table.from_arrays(columns, names=names)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The values as a stream of Arrow's C interface: `polars.DataFrame(answer)`, `pyarrow.table(answer)`, `from answer`."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def plot(self, y: str | None = None, x: str | None = None) -> Chart:
+        """A drawing of the answer with its intervals: lines over times and numbers, else bars; `x` and `y` name columns."""
+        return chart(self.table, self.low, self.high, x, y)
 
     @property
     def state(self) -> str:
@@ -138,11 +171,38 @@ class Answer:
             raise Unsupported("only the answer of a range over missing rows has a witness and an explanation; ask query.range()")
         return self.proof
 
+    def __repr__(self) -> str:
+        """One line: how many rows of which columns, how good, and where from."""
+        names = ", ".join(self.table.column_names[:MOST_NAMES]) + (", ..." if self.table.num_columns > MOST_NAMES else "")
+        return f"<Answer: {self._counted} of ({names}), {self.state}, from {self.source}>"
+
+    def _repr_html_(self) -> str:
+        frame = TextTable.of(self.table, self.low, self.high, SHOWN_ROWS)
+        notes = f"... {', '.join(frame.notes)}; " if frame.notes else ""
+        return f"<div>{html_table(frame)}{paragraph(f'{notes}{self._counted}, {self.state}, from {self.source}')}</div>"
+
+    def _ipython_display_(self) -> None:
+        """Shown in a notebook as a table, unless the same cell has just drawn it."""
+        if echo_is_due(self):
+            display = loaded("IPython.display", "IPython")
+            display.display({"text/plain": str(self), "text/html": self._repr_html_()}, raw=True)
+
+    @property
+    def _counted(self) -> str:
+        return "1 row" if self.table.num_rows == 1 else f"{self.table.num_rows:,} rows"
+
     def __str__(self) -> str:
         """A table with the interval of each uncertain value, then how good it is and where it comes from."""
         shown = TextTable.of(self.table, self.low, self.high, SHOWN_ROWS).fitted(SHOWN_WIDTH)
-        rows = "1 row" if self.table.num_rows == 1 else f"{self.table.num_rows:,} rows"
-        return f"{plain_table(shown)}\n({rows}, {self.state}, from {self.source})"
+        return f"{plain_table(shown)}\n({self._counted}, {self.state}, from {self.source})"
+
+
+def loaded(module: str, what: str) -> Any:
+    """A module that is no dependency of nearly; a clear error where it is not there."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise Unsupported(f"{what} needs the package {module.partition('.')[0]}, which is not installed") from None
 
 
 def relative_error(value: Any, low: Any, high: Any) -> float:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nearly.answer import Answer
 from nearly.display.show import show
+from nearly.display.status import Work
 from nearly.engine.answerers import Answerer, Offer, Question
 from nearly.engine.engine import Engine, Result
+from nearly.engine.native.running import Ending
 from nearly.engine.planner import Prepared
 from nearly.errors import EngineError, SchemaError
-from nearly.missing.contingency import DEFAULT_SECONDS, Contingency
+from nearly.missing import DEFAULT_SECONDS
 from nearly.plan.goal import Goal
+from nearly.plan.types import DataType
+from nearly.printing.html import card
 from nearly.progressive.deadline import Deadline
 from nearly.progressive.run import Request, Run
+
+if TYPE_CHECKING:
+    from nearly.missing.contingency import Contingency
+    from nearly.plan.types import DataType
+
+
+SHOWN_TEXT = 80
+"""Characters of a query that its short form shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +36,7 @@ class Help:
 
     engine: Engine
     answerers: tuple[Answerer, ...]
-    contingency: Contingency
+    contingency: Callable[[], Contingency]
 
 
 class Query:
@@ -47,21 +60,27 @@ class Query:
         self._goal = goal
         self._using = using
         self._prepared: Prepared | None = None if run is None else run.prepared
-        self._run = run
+        self._run = self._resumed = run
+        self._ending: Ending | None = None
+        self._reckoned: tuple[Prepared, float | None] | None = None
 
     def exact(self) -> Answer:
-        """The exact answer, equal to Spark SQL's, at once and without estimates before it."""
-        result = self._read()
+        """The exact answer, equal to Spark SQL's, at once and without estimates before it; from a view where one covers it."""
+        for offer in self._offers(self._ready, exact=True):
+            if offer.give is not None:
+                return offer.give()
+        self._ending = Ending()
+        result = self._read(self._engine.until(self._ending))
         return Answer.exactly(result.table, result.source, self._request.confidence, dict(result.stats))
 
-    def _read(self) -> Result:
+    def _read(self, engine: Engine) -> Result:
         """The result, over newer tables when those that were planned for are gone before they are read."""
         while True:
             prepared = self._ready
             try:
-                return self._engine.run(prepared)
+                return engine.run(prepared)
             except EngineError:
-                if self._engine.life.is_over or self._engine.planner.is_current(prepared):
+                if self._engine.life.is_over or self._goes_on or self._engine.planner.is_current(prepared):
                     raise
 
     def range(self, *, seconds: float | None = DEFAULT_SECONDS) -> Answer:
@@ -70,21 +89,40 @@ class Query:
         The answer's `table` is that of the rows that are there. `seconds` limits the time spent on the range; when it is over, the
         range is still valid, if not tight.
         """
-        (answer,) = self._help.contingency.ranges(self._text, lambda text: iter([self._sibling(text).exact()]), seconds)
+        (answer,) = self._help.contingency().ranges(self._text, lambda text: iter([self._sibling(text).exact()]), seconds)
         return answer
 
     def ranges(self, *, seconds: float | None = DEFAULT_SECONDS) -> Iterator[Answer]:
         """Ranges, one for each answer over the rows that are there: probable and certain bounds of both kinds of rows together."""
-        return self._help.contingency.ranges(self._text, lambda text: iter(self._sibling(text)), seconds)
+        return self._help.contingency().ranges(self._text, lambda text: iter(self._sibling(text)), seconds)
 
     def _sibling(self, text: str) -> Query:
         """Another question, asked the same way."""
         return Query(self._help, text, self._request, self._kernel, Goal())
 
+    @property
+    def columns(self) -> tuple[tuple[str, DataType], ...]:
+        """Names and types of the columns that its answers have."""
+        return self._engine.columns(self._ready)
+
     def explain(self) -> str:
         """The plan, what runs where, which kernel, which synopsis answers, and why."""
         planned = self._planned
         return "\n".join([self._engine.explain(planned), *(line for offer in self._offers(planned) for line in offer.reasons)])
+
+    def __repr__(self) -> str:
+        """The text, and how far it is; nothing is planned or run for it."""
+        text = " ".join(self._text.split())
+        return f"<Query: {text if len(text) <= SHOWN_TEXT else text[: SHOWN_TEXT - 1] + '…'}; {self._standing}>"
+
+    def _repr_html_(self) -> str:
+        last = None if self._run is None else self._run.last
+        return card("Query", {"text": self._text, "state": self._standing}, "" if last is None else last._repr_html_())
+
+    @property
+    def _standing(self) -> str:
+        last = None if self._run is None else self._run.last
+        return "not asked yet; .run(), .exact() or .live() answer it" if last is None else last.state
 
     def __iter__(self) -> Iterator[Answer]:
         yield from self._answers(self._goal)
@@ -113,7 +151,30 @@ class Query:
 
         An interrupt (Ctrl-C, or the notebook's stop button) stops the query; its newest answer is then the last one.
         """
-        return _given(show(self.answers(error=error, seconds=seconds), self.stop).answer)
+        return _given(show(self.answers(error=error, seconds=seconds), self.stop, doing=self.doing).answer)
+
+    def doing(self) -> Work:
+        """What the query is busy with before its first answer. It may be asked from another thread, and plans nothing itself."""
+        prepared = self._prepared
+        if prepared is None:
+            return Work("planning")
+        names = ", ".join(sorted(table.plain_name for table in prepared.snapshot)) or "nothing"
+        nameless = prepared.query is not None and prepared.query.unnamed
+        if (nameless or prepared.kernel == "spark") and not self._engine.cluster.is_up:
+            return Work("starting Spark")
+        if prepared.query is None or prepared.kernel == "spark":
+            return Work(f"computing over {names} in Spark")
+        rows = sum(table.rows for table in prepared.snapshot)
+        return Work(f"reading {names} ({rows:,} rows)", self._expected(prepared))
+
+    def _expected(self, prepared: Prepared) -> float | None:
+        """Seconds until the exact answer, reckoned once for each plan."""
+        if self._reckoned is None or self._reckoned[0] is not prepared:
+            cores, query = self._engine.cluster.sites.cores, prepared.query
+            durations = self._engine.native.durations
+            found = None if query is None else durations.expected(prepared.question, query.plan, prepared.schema, cores)
+            self._reckoned = (prepared, found)
+        return self._reckoned[1]
 
     @property
     def id(self) -> str:
@@ -127,7 +188,10 @@ class Query:
 
     def stop(self) -> None:
         """End the query; an iteration over it ends too, and the last answer stays."""
-        self._current.stop()
+        if self._ending is not None:
+            self._ending.wish()
+        if self._ending is None or self._run is not None:
+            self._current.stop()
 
     def pause(self) -> None:
         """Free Spark until `resume`; an iteration over the query waits."""
@@ -138,11 +202,13 @@ class Query:
         self._current.resume()
 
     def _answers(self, goal: Goal) -> Iterator[Answer]:
-        for offer in sorted(self._offers(self._ready), key=lambda each: each.seconds):
-            if offer.give is not None:
-                yield (given := offer.give())
-                if given.exact or self._using is not None or (goal.error is not None and given.error <= goal.error):
+        for offer in sorted(self._offers(self._ready, stops=goal.error is not None), key=lambda each: each.seconds):
+            for given in _all_of(offer, further=self._using is not None):
+                yield given
+                if given.exact or (goal.error is not None and given.error <= goal.error):
                     return
+            if offer.give is not None and self._using is not None:
+                return
         run = self._fresh_run()
         run.goal = goal.error
         deadline = Deadline(run, goal.seconds)
@@ -157,7 +223,7 @@ class Query:
             if not shown and run.last is not None:  # its time is over, and what there is says little
                 yield run.last
         except EngineError:
-            if shown or self._engine.life.is_over or self._engine.planner.is_current(run.prepared):
+            if shown or self._engine.life.is_over or run is self._resumed or self._engine.planner.is_current(run.prepared):
                 raise
             yield from self._answers(goal)  # the tables it was planned for were gone before it began
         finally:
@@ -176,10 +242,17 @@ class Query:
             self._run = None
         return self._current
 
-    def _offers(self, prepared: Prepared) -> list[Offer]:
-        """What those who keep something from earlier say to this query."""
-        question = Question(prepared, self._request.confidence, self._using)
-        return [answerer.offer(question) for answerer in self._help.answerers]
+    def _offers(self, prepared: Prepared, exact: bool = False, stops: bool = False) -> list[Offer]:
+        """What those who keep something from earlier say to this query, or those alone whose answers are exact.
+
+        Whoever asks for a kernel asks for the tables themselves.
+        """
+        question = Question(prepared, self._request.confidence, self._using, exact, stops)
+        asked = [each for each in self._help.answerers if each.is_exact or not exact]
+        if self._using is not None:
+            using = self._using
+            asked = [each for each in self._help.answerers if each.knows(using)] or asked[:1]
+        return [each.offer(question) for each in asked if self._kernel is None or not each.is_exact]
 
     @property
     def _ready(self) -> Prepared:
@@ -188,10 +261,23 @@ class Query:
         return self._prepared
 
     @property
+    def _goes_on(self) -> bool:
+        """Whether it is still to go on with the run of a killed process, over the tables as they were for that."""
+        return self._resumed is not None and not self._resumed.used
+
+    @property
     def _planned(self) -> Prepared:
-        if self._prepared is None or not self._engine.planner.is_current(self._prepared):
+        if self._prepared is None or not (self._goes_on or self._engine.planner.is_current(self._prepared)):
             self._prepared = self._engine.plan(self._text, self._kernel)
         return self._prepared
+
+
+def _all_of(offer: Offer, further: bool) -> Iterator[Answer]:
+    """The answer that is offered, and `further` ones where there are such."""
+    if offer.give is not None:
+        yield (first := offer.give())
+        if further and offer.more is not None:
+            yield from offer.more(first)
 
 
 def _given(answer: Answer | None) -> Answer:

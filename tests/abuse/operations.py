@@ -202,6 +202,43 @@ def _in_both(db: nearly.Session) -> State:
     return found
 
 
+# --- views -----------------------------------------------------------------------------------------------------------
+
+VIEW = "select k % 10 as g, count(*) as n, sum(v) as v from t group by k % 10"
+
+
+def _create_view(_: Path, db: nearly.Session) -> None:
+    db.create_view("w", VIEW, there="replace")
+
+
+def _view_behind(home: Path, db: nearly.Session) -> None:
+    _registered(home, db)
+    _create_view(home, db)
+    db.create_view("above", "select sum(n) as n, sum(v) as v from w")
+    _insert_rows(home, db)
+
+
+def _refresh_view(_: Path, db: nearly.Session) -> None:
+    db.view("above").refresh()
+
+
+def _in_view(db: nearly.Session) -> State:
+    """The rows of a view, which are those of the versions it names, and of a view above it."""
+    if "w" not in db.views:
+        return None
+    (row,) = db.sql("select sum(n) as n, sum(v) as v from w", kernel="native").exact().table.to_pylist()
+    version = db.view("w").versions["t"]
+    (then,) = db.sql(f"{TEXT} version as of {version}", kernel="native").exact().table.to_pylist()
+    assert row == then, "the rows of a view are not of its versions"
+    if "above" in db.views:
+        (top,) = db.sql("select n, v from above", kernel="native").exact().table.to_pylist()
+        known = db.view("above").versions["t"]
+        (past,) = db.sql(f"{TEXT} version as of {known}", kernel="native").exact().table.to_pylist()
+        assert top == past, "the rows of a view on a view are not of its versions"
+        return top["n"], top["v"]
+    return row["n"], row["v"]
+
+
 # --- progressive runs ------------------------------------------------------------------------------------------------
 
 
@@ -273,6 +310,8 @@ OPERATIONS = {
     "compact in place": Operation(_deleted, _compact, _in_table, (ONE,)),
     "refresh delta": Operation(_delta_replaced, _refresh, _in_table, (ONE, MORE)),
     "transaction": Operation(_two_tables, _change_both, _in_both, (ONE, MORE)),
+    "create view": Operation(_registered, _create_view, _in_view, (None, ONE)),
+    "refresh view": Operation(_view_behind, _refresh_view, _in_view, (ONE, MORE)),
     "drop": Operation(_owned, _drop, _in_table, (ONE, None)),
     "run": Operation(_registered, _run, _after_a_run, (ONE,)),
     "synopsis build": Operation(_registered, _build, _in_synopsis, (None, ONE)),

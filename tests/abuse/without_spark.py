@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from nearly.engine.spark.cluster import Cluster
 from nearly.engine.writing import append_refresh as growth
-from nearly.engine.writing import preparation
+from nearly.engine.writing import parquet_writer, preparation
 from nearly.engine.writing.parquet_writer import Destination
 from nearly.errors import EngineError
 
@@ -51,9 +51,9 @@ def replace_spark() -> None:
     for module in (preparation, growth):
         assert hasattr(module, "read_table")
         module.read_table = _read
-    preparation.write_plain = _write_plain  # type: ignore[assignment]
-    preparation.write_hashed = _write_hashed  # type: ignore[assignment]
-    preparation.write_shuffled = _write_shuffled  # type: ignore[assignment]
+    parquet_writer.write_plain = _write_plain  # type: ignore[assignment]
+    parquet_writer.write_hashed = _write_hashed  # type: ignore[assignment]
+    parquet_writer.write_shuffled = _write_shuffled  # type: ignore[assignment]
     growth._staged_rows = lambda _, staged: _table(str(each) for each in sorted(staged.source.rglob("*.parquet")))  # type: ignore[assignment]
     growth._fitting = lambda _, rows: rows  # type: ignore[assignment]
 

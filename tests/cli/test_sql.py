@@ -16,7 +16,7 @@ import pyarrow.ipc
 import pytest
 
 from nearly.cli.main import main
-from nearly.cli.sql import share
+from nearly.cli.settings import share
 from nearly.errors import SchemaError
 from tests.fixtures.lake import CITIES, DAYS, ROWS_A_DAY, write_lake
 from tests.processes import environment
@@ -123,8 +123,10 @@ def test_a_mistake_shows_before_spark_is_started(
 def test_directories_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.parquet"
     file.write_bytes(b"")
-    for place, message in ((tmp_path / "nowhere", "does not exist"), (file, "not a directory")):
-        assert main(["sql", "select 1", "--data", str(place)]) == 2
+    notes = tmp_path / "notes.txt"
+    notes.write_text("x")
+    for place, message in ((tmp_path / "nowhere", "does not exist"), (file, "0 bytes"), (notes, "no data file")):
+        assert main(["sql", "select * from a", "--data", str(place)]) == 2
         assert message in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
     assert main(["sql", "select 1", "--data", str(tmp_path / "empty")]) == 2
@@ -132,7 +134,7 @@ def test_directories_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture
     (tmp_path / "a.csv").write_text("x\n1\n")
     assert main(["sql", "select 1", "--data", str(tmp_path)]) == 2
     assert "'a.csv' and 'a.parquet' would both be table 'a'" in capsys.readouterr().err
-    assert main(["sql", "select 1"]) == 2
+    assert main(["sql", "select * from a"]) == 2
     assert "--data DIR" in capsys.readouterr().err
 
 

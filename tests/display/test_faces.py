@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import signal
 import threading
 import time
@@ -16,9 +17,10 @@ from nearly.answer import Answer
 from nearly.display.interrupt import Interruption
 from nearly.display.lines import Lines
 from nearly.display.show import show
-from nearly.display.status import Clock, progress_line
+from nearly.display.status import Clock, Work, progress_line
 from nearly.display.terminal import Terminal
 from nearly.display.trail import LONGEST, Point, Trail, sparkline
+from nearly.errors import SchemaError
 from nearly.printing.characters import width
 from nearly.printing.frame import TextTable
 from nearly.printing.plain import plain_table
@@ -177,3 +179,60 @@ def test_a_curve_of_what_is_no_number() -> None:
     points = tuple(Point(0.1 * step, value, None, None) for step, value in enumerate((1.0, float("nan"), 1.0)))
     assert len(sparkline(points)) == 3
     assert sparkline((Point(0.1, 1.0, None, None), Point(0.2, 1.0, None, None))) == "▅▅"
+
+
+def test_a_clock_runs_before_the_first_answer() -> None:
+    stream = io.StringIO()
+
+    def slowly() -> Iterator[Answer]:
+        deadline = time.monotonic() + 30
+        while not re.search(r"rows\) \.\.\. 0\.[1-9] s, about 1\.\d s left", stream.getvalue()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        yield by_city_exactly()
+
+    console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None)
+    Terminal(console).show(slowly(), lambda: Work("reading rides (200,000 rows)", 2.0))
+    assert re.search(r"reading rides \(200,000 rows\) \.\.\. 0\.[1-9] s, about 1\.\d s left", stream.getvalue())
+
+
+def test_an_error_before_the_first_answer_leaves_no_line() -> None:
+    def failing() -> Iterator[Answer]:
+        raise SchemaError("no")
+        yield by_city()
+
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None)
+    with pytest.raises(SchemaError):
+        Terminal(console).show(failing())
+    assert stream.getvalue().endswith("\x1b[2K") or "\x1b[1A\x1b[2K" in stream.getvalue()
+
+
+def test_columns_that_do_not_fit_follow_below() -> None:
+    table = pa.table({"key": ["k1", "k2"], **{f"column_{place}": [f"value_{place}"] * 2 for place in range(12)}})
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=60, height=24, color_system=None)
+    show(iter([Answer.exactly(table, "native")]), lambda: None, Terminal(console))
+    assert all(f"value_{place}" in stream.getvalue() for place in range(12))
+    frames = TextTable.of(table, table, table, 5).wrapped(60)
+    assert [column.name for frame in frames for column in frame.columns if column.name != "key"] == table.column_names[1:]
+    assert all(frame.columns[0].name == "key" for frame in frames)
+    assert all(width(line) <= 60 for frame in frames for line in plain_table(frame).splitlines())
+
+
+def test_exact_numbers_have_no_curve_and_years_no_commas() -> None:
+    trail = Trail(5)
+    for answer in (by_city(0.25, 100), by_city(0.5, 50), by_city_exactly()):
+        trail.add(answer)
+    exact = by_city_exactly()
+    frame = TextTable.of(exact.table, exact.low, exact.high, 5).with_histories(trail.sparklines(3))
+    assert not any(cell.history for column in frame.columns for cell in column.cells)
+    years = pa.table({"year": [2024], "birth_year": [1999], "n": [2024], "yearly": [2024.5]})
+    shown = plain_table(TextTable.of(years, years, years, 5)).splitlines()[-1].split()
+    assert shown == ["2024", "1999", "2,024", "2,024.5"]
+
+
+def test_columns_do_not_get_narrower_while_answers_come() -> None:
+    wide, narrow = by_city(0.1, 100_000), by_city(0.9, 0)
+    frames = [TextTable.of(each.table, each.low, each.high, 5) for each in (wide, narrow)]
+    assert frames[1].columns[1].width < frames[0].columns[1].width
+    assert [column.width for column in frames[1].no_narrower(frames[0]).columns] == [column.width for column in frames[0].columns]

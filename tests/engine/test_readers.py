@@ -64,7 +64,7 @@ def changing(spark: Any, tmp_path: Path) -> Iterator[tuple[nearly.Session, Path]
         yield db, files
 
 
-@pytest.mark.parametrize("seconds", [4, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [4, pytest.param(30, marks=pytest.mark.long)])
 def test_law_an_answer_is_of_one_version(changing: tuple[nearly.Session, Path], spark: Any, seconds: int) -> None:
     db, files = changing
     with Committer(db, files, spark) as committer:

@@ -16,7 +16,7 @@ from nearly.printing.numbers import duration_text, estimate_text, number_text, p
 
 MODULES = (
     "printing.cells", "printing.characters", "printing.numbers", "printing.plain", "display.status", "display.trail", "cli.lake",
-    "cli.sql",
+    "cli.settings",
 )  # fmt: skip
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 NUMBERS = st.one_of(

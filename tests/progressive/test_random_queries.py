@@ -17,6 +17,7 @@ from benchmarks.random_queries.storing import Oracle, write
 from benchmarks.random_queries.telling import added, offenders
 from benchmarks.random_queries.trying import Asker, Task, Trial
 from nearly.answer import Answer
+from nearly.rewrite.stream import cut_query
 from tests.fixtures.driver_only import driver_only
 
 SCALE = 0.1
@@ -34,6 +35,7 @@ def _trials(directory: Path, names: Sequence[str], rounds: int, seed: int) -> li
     oracle, asker = Oracle(families, LAYOUTS[0], directory), Asker(families, directory, goal=GOAL)
     found: list[Trial] = []
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cut_query, "SAMPLED_ROWS", cut_query.SAMPLED_ROWS)  # the benchmark changes it; it is put back here
         patch.setattr(storing.nearly, "connect", lambda *, path, eager, lazy: driver_only(path, eager=eager))  # noqa: ARG005
         for asked in draw(families, tuple(KINDS), rounds * len(KINDS), seed):
             layout = LAYOUTS[(asked.number + asked.number // len(KINDS)) % len(LAYOUTS)]
@@ -85,7 +87,7 @@ def test_complete_answers_have_all_rows(few: list[Trial]) -> None:
 def test_intervals_cover(few: list[Trial]) -> None:
     """Cells of one answer depend on each other, so the limit is loose."""
     early = _early(few)
-    assert early.given > 300
+    assert early.given > 150
     assert early.covered >= 0.88 * early.given, _told(few, "MISSES")
 
 

@@ -94,13 +94,13 @@ def test_tables_are_joined_by_keys_though_other_tests_connect_them_sooner(number
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", sorted({*NUMBERS} - {*QUICK}))
+@pytest.mark.parametrize("number", sorted({*NUMBERS} - {*QUICK})[::2])
 def test_more_answers(number: int, db: nearly.Session, other_engine: Engine) -> None:
     check(number, db, other_engine(query(number)))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", NUMBERS[::4])
 def test_exact_answers_have_the_types_of_spark(number: int, db: nearly.Session, from_spark: Engine) -> None:
     text = query(number)
     assert difference(from_spark(text), db.sql(text).exact().table, text) is None

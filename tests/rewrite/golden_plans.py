@@ -64,8 +64,9 @@ def shown_cut(cut: Cut) -> str:
         words += [f"parts by [{', '.join(stage.keys)}]"] if stage.partial else []
         parts.append(under(", ".join(words), stage.plan))
         if stage.waiting is not None:
-            title = f"{stage.waiting.decision.name}, for [{', '.join(stage.waiting.columns)}] until {stage.waiting.mark}"
-            parts.append(under(title, stage.waiting.decision.values))
+            for lookup in stage.waiting.decision.lookups:
+                title = f"{lookup.name}, for [{', '.join(stage.waiting.columns)}] until {stage.waiting.mark}"
+                parts.append(under(title, lookup.values))
     return "\n".join(parts)
 
 

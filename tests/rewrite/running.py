@@ -74,7 +74,7 @@ def _sent(stage: Stage, consumers: int) -> list[pa.Table]:
 def by_units(cut: Cut, inputs: Mapping[str, pa.Table] | None = None, units: Iterable[int] = range(UNITS)) -> dict[str, pa.Table]:
     """The rows of all stages after some units were read, one after the other; no row is decided on unless ranges are given."""
     found = {}
-    waiting = [stage.waiting.decision.ranges for stage in cut.stages if stage.waiting is not None]
+    waiting = [each.ranges for stage in cut.stages if stage.waiting is not None for each in stage.waiting.decision.lookups]
     inputs = {each.source: _nothing(each) for each in waiting} | dict(inputs or {})
     for stage in cut.stages:
         rows = [run(stage.plan, inputs, lambda scan: _unit(scan, cut, unit)) for unit in units] if stage.streamed else []  # noqa: B023

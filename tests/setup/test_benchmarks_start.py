@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if "\nif __name__" in path.read_text())
 """Those that `./run bench` lists."""
-QUICK = ("retail",)
+QUICK = ("retail", "serve")
 """Those that start no Spark."""
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from nearly.synopsis.build.definition import Place
 from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, finished
 from nearly.synopsis.query.estimates import Estimate, answer
 from nearly.synopsis.query.reading import TreeReading
-from nearly.synopsis.structure.rows import Hashes, Rows, tickets_of
-from nearly.synopsis.structure.state import Changes, TreeState
+from nearly.synopsis.structure.rows import Rows, tickets_of
+from nearly.synopsis.structure.state import Changes, TreeState, apply, concerning
 from nearly.synopsis.structure.tree import Box, Condition
 from nearly.synopsis.upkeep.live import LiveTree
-from nearly.synopsis.upkeep.store import Store
 
 
 def rows_of(coordinates: np.ndarray, values: np.ndarray, first: int = 0, seed: int = 0) -> Rows:
@@ -34,45 +34,30 @@ def built(rows: Rows, shape: Shape, seed: int = 0) -> TreeState:
     return finished(plan, part)
 
 
-@dataclass(slots=True)
-class MemoryArchive:
-    """Rows kept in memory."""
+def at(number: int) -> Place:
+    """After so many changes."""
+    return Place(number, "")
 
-    rows: list[Rows]
+
+@dataclass(slots=True)
+class History:
+    """Rows kept in memory, and the changes since."""
+
+    rows: Rows
     log: list[Changes] = field(default_factory=list)
 
-    def base(self, draft: Draft) -> LeafCounts:
+    def recount(self, draft: Draft, place: Place) -> TreeState:
         part = LeafCounts.nothing(draft)
-        for rows in self.rows:
-            part.add(draft, rows)
-        return part
-
-    def contents(self) -> Hashes:
-        return np.concatenate([np.empty(0, np.uint64), *(rows.content for rows in self.rows)])
-
-    def changes(self, upto: int) -> Iterator[Changes]:
-        yield from self.log[:upto]
+        part.add(draft, self.rows)
+        state = finished(draft, part)
+        for changes in self.log[: place.version]:
+            apply(state, concerning(changes, draft.scales, draft.only))
+        return state
 
 
-@dataclass(slots=True)
-class LoggedArchive(MemoryArchive):
-    """Rows in memory, changes in a store's log."""
-
-    store: Store | None = None
-
-    def __init__(self, rows: list[Rows], store: Store) -> None:
-        MemoryArchive.__init__(self, rows)
-        self.store = store
-
-    def changes(self, upto: int) -> Iterator[Changes]:
-        assert self.store is not None
-        for _, batch in self.store.log.after(0, upto):
-            yield batch.changes
-
-
-def live_tree(rows: Rows, shape: Shape) -> tuple[LiveTree, MemoryArchive]:
-    archive = MemoryArchive([rows])
-    return LiveTree(shape, built(rows, shape), archive), archive
+def live_tree(rows: Rows, shape: Shape) -> tuple[LiveTree, History]:
+    history = History(rows)
+    return LiveTree(shape, built(rows, shape), history.recount, at(0)), history
 
 
 def ask(reading: TreeReading, aggregate: str, *ranges: tuple[int, float, float], confidence: float = 0.95) -> Estimate:

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from nearly.synopsis.build.drafting import LeafCounts, Shape, draft, finished
 from nearly.synopsis.build.passes import Census
 from nearly.synopsis.query.reading import TreeReading
-from nearly.synopsis.structure.rows import Rows, concatenate
+from nearly.synopsis.structure.rows import Copies, Rows, concatenate, hash_columns
 from nearly.synopsis.structure.state import KEPT, Largest, RowChange, TreeState
 from nearly.synopsis.structure.statistics import leaf_statistics
 from nearly.synopsis.upkeep.live import drift
 from tests.fixtures.driver_only import driver_only
 from tests.fixtures.long import first_quick
-from tests.synopsis.oracle import ask, built, live_tree, rows_of, truth
+from tests.synopsis.oracle import ask, at, built, live_tree, rows_of, truth
 
 
 def random_rows(rng: np.random.Generator, count: int, first: int) -> Rows:
@@ -109,6 +109,24 @@ def test_many_values_at_once_keep_the_same_largest() -> None:
         assert at_once.kept[each].tolist() == sorted(values[leaf == each], reverse=True)[:KEPT]
 
 
+def test_of_equal_rows_any_may_go() -> None:
+    """Rows that nothing tells apart: those deleted are drawn among all copies, so that the same share of the rest stays sampled."""
+    count, left = 2_000, []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        kind = rng.integers(0, 3, count)
+        tickets = rows_of(np.arange(count), np.zeros(count), seed * count).ticket
+        rows = Rows(np.zeros((1, count)), kind.astype(float), hash_columns([kind.astype(float)]), tickets)
+        state = built(rows, Shape((0,), 1, 200, pooled=True), seed)
+        threshold, sampled = float(state.sample.threshold[0]), len(state.sample)
+        gone = rows.take(np.flatnonzero(kind == 1)[:500])
+        state.delete(gone, Copies(np.full(len(gone), int((kind == 1).sum())), seed))
+        assert state.leaves.statistics[0, 0] + len(state.outliers) == count - len(gone)
+        assert sampled * 0.5 < len(state.sample) < sampled
+        left.append(float((state.sample.rows.values == 1).sum()) - threshold * float((kind == 1).sum() - len(gone)))
+    assert abs(np.mean(left)) < 4 * np.std(left) / math.sqrt(len(left))
+
+
 @pytest.mark.parametrize("draws", first_quick([30, 120], 1))
 @pytest.mark.parametrize("pooled", [True, False])
 def test_estimates_stay_unbiased_under_changes(pooled: bool, draws: int) -> None:
@@ -166,11 +184,11 @@ def test_sorted_arrivals_are_planned_for_again(levels: int | str | None) -> None
     c, values = np.sort(rng.random(40_000)), rng.exponential(size=40_000)
     rows = rows_of(c, values)
     shape = Shape((0,), 32, 3_200)
-    tree, archive = live_tree(rows.take(np.arange(8_000)), shape)
+    tree, history = live_tree(rows.take(np.arange(8_000)), shape)
     for number, start in enumerate(range(8_000, 40_000, 4_000), 1):
         changes = (RowChange(True, rows.take(np.arange(start, start + 4_000))),)
-        archive.log.append(changes)
-        tree.apply(changes, number)
+        history.log.append(changes)
+        tree.apply(changes, at(number))
     assert tree.questionable()
     before = _typical_error(tree.reading(), rows)
     done = tree.repartition(levels)
@@ -189,11 +207,11 @@ def test_leaves_that_fall_empty_are_planned_for_again() -> None:
     """No leaf gets worse when rows go, but those that stay could have the leaves of the others (JanusAQP's two-sided trigger)."""
     rng = np.random.default_rng(8)
     rows = rows_of(rng.random(30_000), rng.exponential(size=30_000))
-    tree, archive = live_tree(rows, Shape((0,), 32, 3_200))
+    tree, history = live_tree(rows, Shape((0,), 32, 3_200))
     gone = np.flatnonzero(rows.coordinates[0] < 0.28)
     changes = (RowChange(False, rows.take(gone)),)
-    archive.log.append(changes)
-    tree.apply(changes, 1)
+    history.log.append(changes)
+    tree.apply(changes, at(1))
     assert re.search("of 0 leaves grew, and of [1-9]", drift(tree.reading(), tree.state.built_variance) or "")
     before = tree.reading().leaf_variances.max()
     tree.repartition()
@@ -203,10 +221,10 @@ def test_leaves_that_fall_empty_are_planned_for_again() -> None:
 def test_a_drift_that_no_other_tree_mends_is_judged_once() -> None:
     """Four values of the column have a leaf each: there is no better tree, whatever comes."""
     rng = np.random.default_rng(9)
-    tree, archive = live_tree(rows_of(rng.integers(0, 4, 20_000), rng.exponential(size=20_000)), Shape((0,), 4, 2_000))
+    tree, history = live_tree(rows_of(rng.integers(0, 4, 20_000), rng.exponential(size=20_000)), Shape((0,), 4, 2_000))
     for number, (column, drifts) in enumerate([(np.ones(20_000), True), (rng.integers(0, 4, 3_000), False)], 1):
-        archive.log.append((RowChange(True, rows_of(column, rng.exponential(size=len(column)), 100_000 * number)),))
-        tree.apply(archive.log[-1], number)
+        history.log.append((RowChange(True, rows_of(column, rng.exponential(size=len(column)), 100_000 * number)),))
+        tree.apply(history.log[-1], at(number))
         assert bool(tree.questionable()) == drifts
         assert tree.repartition(force=False) is None
 
@@ -224,15 +242,15 @@ def test_a_part_is_planned_again_alone(seed: int, columns: tuple[int, ...], pool
     rng = np.random.default_rng(seed)
     live = random_rows(rng, 400, 0)
     shape = Shape(columns, 8, 120, pooled=pooled)
-    tree, archive = live_tree(live, shape)
+    tree, history = live_tree(live, shape)
     for number in range(1, 2 * batches + 2):
         if number == batches + 1:
             done = tree.repartition(levels)
             assert done is not None
         new, gone = random_rows(rng, 60, 1_000 * number), rng.choice(len(live), 30, replace=False)
         changes = (RowChange(True, new), RowChange(False, live.take(gone)))
-        archive.log.append(changes)
-        tree.apply(changes, number)
+        history.log.append(changes)
+        tree.apply(changes, at(number))
         live = concatenate([live.take(np.setdiff1d(np.arange(len(live)), gone)), new])
         check_state(tree.state, live)
 
@@ -275,7 +293,7 @@ def test_changes_during_planning_are_not_lost() -> None:
     """While a tree is planned again, others insert, delete and ask; nothing is lost, and answers never stop."""
     rng = np.random.default_rng(6)
     rows = rows_of(rng.random(30_000), rng.integers(0, 9, 30_000))
-    tree, archive = live_tree(rows.take(np.arange(20_000)), Shape((0,), 16, 1_000))
+    tree, history = live_tree(rows.take(np.arange(20_000)), Shape((0,), 16, 1_000))
     lock, number, stop = threading.Lock(), 0, threading.Event()
     failures: list[str] = []
 
@@ -287,9 +305,9 @@ def test_changes_during_planning_are_not_lost() -> None:
                 RowChange(False, rows.take(np.arange(start, start + 100))),
             )
             with lock:
-                archive.log.append(changes)
+                history.log.append(changes)
                 number += 1
-                tree.apply(changes, number)
+                tree.apply(changes, at(number))
 
     def question() -> None:
         while not stop.is_set():

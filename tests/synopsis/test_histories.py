@@ -1,7 +1,8 @@
 """Random histories of a synopsis through the public API, compared with the rows themselves.
 
-Create, insert, delete, update, refuse, close, open, plan again and ask in any order: what is called exact is right, what is certain
-holds, and no group is missing or too many without a word.
+Create, insert, delete, update, refuse, close, open, plan again and ask in any order, by the synopsis or its table, in two sessions
+at once, with compactions and tables made anew: what is called exact is right, what is certain holds, and no group is missing or too
+many without a word.
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ import pytest
 import nearly
 from tests.fixtures.driver_only import driver_only
 
-TEXTS = ("a", "b", "c", "ü", "")
+TEXTS = ("a", "b", "c", "ü", "", "updated")
 AGGREGATES = ("rows", "count", "sum", "avg", "min", "max", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
-STEPS = 24
 Row = dict[str, Any]
 
 
@@ -43,7 +43,7 @@ def measured(draw: random.Random, kind: str) -> float | int | None:
 
 @dataclass
 class History:
-    """A synopsis under test, and all rows that it should have."""
+    """A synopsis under test, and all rows that its table should have."""
 
     path: Path
     draw: random.Random
@@ -51,7 +51,7 @@ class History:
     keyed: bool
     rows: dict[int, Row] = field(default_factory=dict)
     next_id: int = 0
-    refused: int = 0
+    files: int = 0
     asked: int = 0
     covered: list[bool] = field(default_factory=list)
 
@@ -60,10 +60,10 @@ class History:
         near = self.draw.random() < 0.5
         return {
             "id": self.next_id,
-            "c": None if self.draw.random() < 0.05 else round(self.draw.random() * (10 if near else 100), 3),
+            "c": None if self.draw.random() < 0.05 else round(self.draw.random() * (10 if near else 100), 3 if self.keyed else 0),
             "t": None if self.draw.random() < 0.05 else self.draw.choice(TEXTS),
             "b": None if self.draw.random() < 0.05 else self.draw.random() < 0.3,
-            "a": measured(self.draw, self.kind) if self.keyed or self.kind == "heavy" else self.next_id + self.draw.random(),
+            "a": measured(self.draw, self.kind),
         }
 
     def table(self, rows: list[Row]) -> pa.Table:
@@ -75,57 +75,94 @@ class History:
         with driver_only(self.path / "catalog") as db:
             yield db
 
+    def register(self, db: nearly.Session) -> None:
+        self.files += 1
+        file = self.path / f"{self.files}.parquet"
+        pq.write_table(self.table(list(self.rows.values())), file, row_group_size=97)
+        db.register("t", file, key=["id"] if self.keyed else ())
+
     def create(self) -> None:
-        first = [self.fresh() for _ in range(self.draw.choice([0, 1, 40, 400]))]
-        self.rows = {row["id"]: row for row in first}
-        pq.write_table(self.table(first), self.path / "t.parquet", row_group_size=97)
+        self.rows = {row["id"]: row for row in (self.fresh() for _ in range(self.draw.choice([0, 1, 40, 400])))}
         with self.session() as db:
-            db.register("t", self.path / "t.parquet", key=["id"] if self.keyed else ())
+            self.register(db)
             on = [*self.draw.choice([[["c"]], [["c"], ["c", "t"]], [["c", "b"]]]), ["t", "b"]]
             db.create_synopsis(
                 "y", "t", "a", on, leaves=self.draw.choice([1, 4, 16]), sample=self.draw.choice([0.05, 0.3, 1.0]),
                 pooled=self.draw.random() < 0.3, seed=self.draw.randrange(100),
             )  # fmt: skip
 
-    def live(self, synopsis: Any) -> None:
-        """Some steps in one session."""
-        synopsis.auto_repartition = self.draw.random() < 0.3
+    def live(self, db: nearly.Session, other: nearly.Session) -> None:
+        """Some steps in one session, with another one beside it."""
+        for each in (db, other):
+            each.synopsis("y").auto_repartition = self.draw.random() < 0.3
+            if self.draw.random() < 0.3:  # as if it were killed: nothing is saved at the end
+                each.synopsis("y").subscription.close = lambda: None  # type: ignore[method-assign]
+        steps = [self.insert, self.delete, self.update, self.refuse, self.replan, self.ask, self.ask, self.group]
+        steps += [self.change_the_table, self.compact, self.save, self.replace]
         for _ in range(self.draw.randrange(2, 10)):
-            steps = (self.insert, self.delete, self.update, self.refuse, self.replan, self.ask, self.ask, self.group)
-            self.draw.choice(steps)(synopsis)
+            self.draw.choice(steps)(self.draw.choice([db, db, other]))
 
-    def insert(self, synopsis: Any) -> None:
+    def insert(self, db: nearly.Session) -> None:
         new = [self.fresh() for _ in range(self.draw.choice([1, 5, 60]))]
-        synopsis.insert(self.table(new))
+        db.synopsis("y").insert(self.table(new))
         self.rows |= {row["id"]: row for row in new}
 
-    def delete(self, synopsis: Any) -> None:
+    def delete(self, db: nearly.Session) -> None:
         gone = self.draw.sample(sorted(self.rows), min(len(self.rows), self.draw.choice([1, 5, 120])))
-        synopsis.delete(self.table([self.rows.pop(each) for each in gone]))
+        db.synopsis("y").delete(self.table([self.rows.pop(each) for each in gone]))
 
-    def update(self, synopsis: Any) -> None:
+    def update(self, db: nearly.Session) -> None:
         if self.rows:
             old = self.rows[self.draw.choice(sorted(self.rows))]
             new = self.fresh() | ({"id": old["id"]} if self.draw.random() < 0.5 else {})
-            synopsis.update(self.table([old]), self.table([new]))
+            db.synopsis("y").update(self.table([old]), self.table([new]))
             del self.rows[old["id"]]
             self.rows[new["id"]] = new
 
-    def refuse(self, synopsis: Any) -> None:
-        """A row that is not there, one with another value, and one that is deleted twice."""
+    def change_the_table(self, db: nearly.Session) -> None:
+        """By statements, several at once, or none that lasts."""
+        low = self.draw.randrange(self.next_id + 1)
+        inside = [each for each in self.rows.values() if low <= each["id"] < low + 20]
+        with db.transaction():
+            db.update("t", {"a": "a + 1", "t": "'updated'"}, where=f"id between {low} and {low + 19}")
+            db.insert("t", self.table([new := self.fresh()]))
+            db.delete("t", where=f"id = {low} or b")
+        for each in inside:
+            each |= {"a": None if each["a"] is None else each["a"] + 1, "t": "updated"}
+        self.rows[new["id"]] = new
+        self.rows = {key: row for key, row in self.rows.items() if key != low and not row["b"]}
+
+    def compact(self, db: nearly.Session) -> None:
+        db.compact("t")
+
+    def save(self, db: nearly.Session) -> None:
+        db.synopsis("y").save()
+
+    def replace(self, db: nearly.Session) -> None:
+        """The table is registered again, from other files, perhaps after it was dropped."""
+        if self.draw.random() < 0.4:
+            if self.draw.random() < 0.5:
+                db.drop("t")
+            self.rows |= {row["id"]: row for row in (self.fresh() for _ in range(20))}
+            self.register(db)
+
+    def refuse(self, db: nearly.Session) -> None:
+        """A row that is not there, one with another value where there is no key, and one that is deleted twice."""
         wrong = [self.fresh() | {"t": self.draw.choice([*TEXTS, "nobody has this", None])}]
         if self.rows:
             there = self.rows[self.draw.choice(sorted(self.rows))]
-            wrong = self.draw.choice([wrong, [there, *wrong], [there, there], [there | {"a": 0.123456789}]])
-        before = synopsis.stats()
-        with pytest.raises(nearly.SchemaError, match="nothing was deleted"):
-            synopsis.delete(self.table(wrong))
-        assert synopsis.stats()["rows"] == before["rows"]
-        assert synopsis.stats()["batches"] == before["batches"]
-        self.refused += 1
+            wrong = self.draw.choice(
+                [wrong, [there, *wrong], [there, there], wrong if self.keyed else [there | {"a": 0.123456789}]]
+            )
+        before = db.synopsis("y").stats()
+        with pytest.raises(nearly.SchemaError, match=r"lacks|more than once"):
+            db.synopsis("y").delete(self.table(wrong))
+        assert db.synopsis("y").stats()["rows"] == before["rows"] == len(self.rows)
+        assert db.synopsis("y").version == before["version"]
 
-    def replan(self, synopsis: Any) -> None:
-        synopsis.repartition(levels=self.draw.choice([None, None, 1, 2, "auto"]), goal=self.draw.choice([1.0, 1.0, 0.3]))
+    def replan(self, db: nearly.Session) -> None:
+        levels = self.draw.choice([None, None, 1, 2, "auto"])
+        db.synopsis("y").repartition(levels=levels, goal=self.draw.choice([1.0, 1.0, 0.3]))
 
     def conditions(self) -> tuple[dict[str, Any], list[Row]]:
         """Random conditions, and the rows that satisfy them."""
@@ -143,19 +180,19 @@ class History:
                 chosen = [row for row in chosen if row[name] == conditions[name]]
         return conditions, chosen
 
-    def ask(self, synopsis: Any) -> None:
+    def ask(self, db: nearly.Session) -> None:
         conditions, chosen = self.conditions()
         aggregate = self.draw.choice(AGGREGATES)
-        found = synopsis.query(aggregate, **conditions)
+        found = db.synopsis("y").query(aggregate, **conditions)
         assert found.complete
         assert found.table.num_rows == 1
         self.check(found, 0, aggregate, chosen)
 
-    def group(self, synopsis: Any) -> None:
+    def group(self, db: nearly.Session) -> None:
         conditions, chosen = self.conditions()
         by = self.draw.choice([["t"], ["b"], ["t", "b"]])
         aggregate = self.draw.choice(AGGREGATES)
-        found = synopsis.query(aggregate, by=by, **conditions)
+        found = db.synopsis("y").query(aggregate, by=by, **conditions)
         truth: dict[tuple[Any, ...], list[Row]] = {}
         for row in chosen:
             truth.setdefault(tuple(row[name] for name in by), []).append(row)
@@ -220,12 +257,12 @@ def run(path: Path, seed: int) -> History:
     history = History(path, draw, draw.choice(["whole", "heavy", "mixed", "constant"]), keyed=draw.random() < 0.7)
     history.create()
     for _ in range(3):
-        with history.session() as db:
-            history.live(db.synopsis("y"))
+        with history.session() as db, history.session() as other:
+            history.live(db, other)
     with history.session() as db:
-        synopsis = db.synopsis("y")
-        assert synopsis.stats()["rows"] == len(history.rows)
-        history.ask(synopsis)
+        assert db.synopsis("y").stats()["rows"] == db.table("t").info.rows == len(history.rows)
+        history.ask(db)
+        history.group(db)
     return history
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from scipy.special import ndtri, stdtrit
-
+from nearly.algebra import special
 from nearly.errors import SchemaError
 
 MOST_FREEDOM = 1e6
@@ -27,7 +26,7 @@ def quantile(confidence: float, freedom: int | None = None) -> float:
     (1.96, 2.23)
     """
     level = 0.5 + check_confidence(confidence) / 2
-    return float(ndtri(level) if freedom is None else stdtrit(max(1, freedom), level))
+    return float(special.ndtri(level) if freedom is None else special.stdtrit(max(1, freedom), level))
 
 
 def pooled_freedom(total: float, weighted: float) -> int | None:

@@ -1,4 +1,4 @@
-"""The last answer for another program: CSV, JSON or an Arrow stream.
+"""The last answer for another program: CSV, JSON or an Arrow stream; or as text below each other, or in Markdown.
 
 Columns that are uncertain in some row are followed by their bounds, `NAME_low` and `NAME_high`; the exact answer has none.
 """
@@ -10,16 +10,20 @@ import datetime as dt
 import itertools
 import json
 import math
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.ipc
 
 from nearly.answer import Answer
-from nearly.printing.cells import certain
+from nearly.errors import SchemaError
+from nearly.printing.cells import some_uncertain
+from nearly.printing.frame import TextTable
+from nearly.printing.markdown import markdown_table
+from nearly.printing.plain import plain_table
+from nearly.printing.vertical import vertical_table
 
 
 def with_bounds(answer: Answer) -> pa.Table:
@@ -27,7 +31,7 @@ def with_bounds(answer: Answer) -> pa.Table:
     columns, names = [], []
     for place, name in enumerate(answer.table.column_names):
         sides = [side.column(place) for side in (answer.table, answer.low, answer.high)]
-        uncertain = not answer.exact and any(not certain(*each) for each in zip(*(side.to_pylist() for side in sides), strict=True))
+        uncertain = not answer.exact and some_uncertain(*(side.to_pylist() for side in sides))
         columns += sides if uncertain else sides[:1]
         names += [name, f"{name}_low", f"{name}_high"] if uncertain else [name]
     return pa.Table.from_arrays(columns, names=_distinct(names))
@@ -35,9 +39,11 @@ def with_bounds(answer: Answer) -> pa.Table:
 
 def write_csv(answer: Answer, stream: BinaryIO) -> None:
     """A header, then the rows in UTF-8; null is empty, text is in quotes, nested values are JSON."""
+    import pyarrow.csv  # which takes long
+
     table = with_bounds(answer)
     columns = [_flat(column) for column in table.columns]
-    pa.csv.write_csv(pa.Table.from_arrays(columns, names=table.column_names), stream)
+    pyarrow.csv.write_csv(pa.Table.from_arrays(columns, names=table.column_names), stream)
 
 
 def write_json(answer: Answer, stream: BinaryIO) -> None:
@@ -59,6 +65,39 @@ def write_arrow(answer: Answer, stream: BinaryIO) -> None:
 
 
 WRITERS: dict[str, Callable[[Answer, BinaryIO], None]] = {"csv": write_csv, "json": write_json, "arrow": write_arrow}
+"""For programs: all rows."""
+DRAWINGS: dict[str, Callable[[TextTable], str]] = {"vertical": vertical_table, "markdown": markdown_table}
+"""For people: as many rows as they ask for."""
+MODES = ("table", *WRITERS, *DRAWINGS)
+
+
+def refuse_terminal(format_: str) -> None:
+    """Binary data is for a file or a program."""
+    if format_ == "arrow" and sys.stdout.isatty():
+        raise SchemaError("--format arrow writes binary data; redirect the output to a file or a program")
+
+
+def write(answer: Answer, format_: str, rows: int) -> None:
+    """An answer in a format, to standard output; `rows` is how many of them those show that are read by people."""
+    refuse_terminal(format_)
+    sys.stdout.flush()
+    if format_ in WRITERS:
+        WRITERS[format_](answer, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        print(DRAWINGS[format_](TextTable.of(answer.table, answer.low, answer.high, rows)))
+        if not answer.exact:
+            print(f"({answer.state})")
+
+
+def write_look(table: pa.Table, mode: str, rows: int) -> None:
+    """What there is, such as a list of tables, in a format; texts that are longer than a cell are written whole."""
+    if mode != "table":
+        write(Answer.exactly(table, "catalog"), mode, rows)
+    elif table.column_names == ["plan"]:
+        print("\n".join(table["plan"].to_pylist()))
+    else:
+        print(plain_table(TextTable.of(table, table, table, max(rows, table.num_rows))))
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -1,10 +1,13 @@
-"""A directory as a set of tables: each sub-directory and each data file is a table of its name."""
+"""What `--data` names as a set of tables: each sub-directory of a directory and each data file is a table of its name."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
+from nearly.engine.storage.listing import glob, local_path, natural_order
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.goal import split_goal
 from nearly.plan.statements import tables_named
@@ -12,12 +15,55 @@ from nearly.plan.statements import tables_named
 ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _COMPRESSIONS = (".gz", ".bz2")
 
+Sources: TypeAlias = dict[str, Path | list[Path]]
+"""Tables by name: the file or directory of each, or its files."""
+
+
+def sources_of(items: Iterable[str]) -> Sources:
+    """The tables of directories, files and globs; `NAME=PATTERN` is one table of all that matches."""
+    found: Sources = {}
+    for item in items:
+        for name, source in _sources_of(item).items():
+            if name in found:
+                raise SchemaError(f"{_told(found[name])} and {_told(source)} would both be table {name!r}; write NAME=PATH for one")
+            found[name] = source
+    return found
+
+
+def _sources_of(item: str) -> Sources:
+    name, given, pattern = item.partition("=")
+    if given and re.fullmatch(r"\w+", name) and not Path(item).exists():
+        return {name: _matches(pattern)}
+    path = Path(item)
+    if path.is_dir():
+        return dict(tables_in(path))
+    found: Sources = {}
+    for match in _matches(item):
+        table = table_name(match)
+        if table is None:
+            raise EngineError(f"{str(match)!r} is no data file: its name ends in none of {', '.join(ENDINGS)}")
+        if table in found:
+            raise SchemaError(f"{_told(found[table])} and {match.name!r} would both be table {table!r}; write NAME=PATH for one")
+        found[table] = match
+    return found
+
+
+def _matches(pattern: str) -> list[Path]:
+    path = local_path(pattern)
+    if path is None:
+        raise EngineError(f"{pattern!r} is not on this machine; --data takes local files and directories")
+    matches = [Path(path)] if Path(path).exists() else sorted(glob(path), key=lambda each: natural_order(str(each)))
+    if not matches:
+        raise EngineError(f"{pattern!r} does not exist, and as a glob it matches nothing; --data takes a directory, files or globs")
+    return matches
+
+
+def _told(source: Path | list[Path]) -> str:
+    return repr(source.name if isinstance(source, Path) else source[0].name)
+
 
 def tables_in(directory: Path) -> dict[str, Path]:
     """The tables of a directory by name. What begins with a dot or an underscore is not data, as in Spark."""
-    if not directory.is_dir():
-        what = "is a file, not a directory" if directory.exists() else "does not exist"
-        raise EngineError(f"{str(directory)!r} {what}; --data takes a directory with one sub-directory or file for each table")
     found: dict[str, Path] = {}
     for path in sorted(directory.iterdir()):
         name = table_name(path)
@@ -49,7 +95,7 @@ def table_name(path: Path) -> str | None:
     return re.sub(r"\W", "_", stem) or None
 
 
-def tables_asked_for(text: str, found: dict[str, Path], stored: frozenset[str] = frozenset()) -> dict[str, Path]:
+def tables_asked_for(text: str, found: Mapping[str, Path | list[Path]], stored: frozenset[str] = frozenset()) -> Sources:
     """Those of the tables found that a query or a statement names; a name that is neither found nor stored is an error.
 
     It needs no Spark, so a mistake in the text shows before Spark is started.

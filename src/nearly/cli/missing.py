@@ -8,31 +8,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from nearly.cli.verbs import Commands, add_verbs
 from nearly.errors import SchemaError
 from nearly.missing.constraint_set import ConstraintSet
 from nearly.missing.derive import ROW_BOUNDS, SCHEMES, constraints_from
 from nearly.session import Session, connect
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     """The parsers of `missing check`, `missing range` and `missing suggest`."""
-    parser = commands.add_parser("missing", help="ranges that answers can take when rows are missing")
-    actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
-    _add_check(actions)
-    _add_range(actions)
-    _add_suggest(actions)
-
-
-def _add_check(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    check = actions.add_parser("check", help="test constraints on rows of the past, and list what they do not cover")
+    verbs = add_verbs(commands, "missing", "ranges that answers can take when rows are missing")
+    check = verbs.add_parser("check", help="test constraints on rows of the past, and list what they do not cover")
     check.add_argument("constraints", type=Path, help="YAML or JSON file of constraints")
     check.add_argument("history", type=Path, help="rows of the past: Parquet, CSV or JSON files")
     check.add_argument("--gaps", type=int, default=5, metavar="N", help="list at most N regions without constraint (default 5)")
     check.set_defaults(run=run_check)
+    _add_range(verbs.add_parser("range", help="the range of a query over the rows that are there and the missing ones"))
+    _add_suggest(verbs.add_parser("suggest", help="derive constraints from rows of the past"))
 
 
-def _add_range(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    range_ = actions.add_parser("range", help="the range of a query over the rows that are there and the missing ones")
+def _add_range(range_: argparse.ArgumentParser) -> None:
     range_.add_argument("query", help="SQL with SUM, COUNT, AVG, MIN or MAX")
     range_.add_argument(
         "--table", action="append", required=True, metavar="NAME=PATH", help="a table and its files; may be given again"
@@ -45,8 +40,7 @@ def _add_range(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     range_.set_defaults(run=run_range)
 
 
-def _add_suggest(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    suggest = actions.add_parser("suggest", help="derive constraints from rows of the past")
+def _add_suggest(suggest: argparse.ArgumentParser) -> None:
     suggest.add_argument("history", type=Path, help="rows of the past: Parquet, CSV or JSON files")
     suggest.add_argument("--by", required=True, help="columns whose values tell the parts apart, with commas")
     suggest.add_argument("-n", type=int, default=100, help="about how many constraints (default 100)")

@@ -1,41 +1,29 @@
-"""`nearly sql`: a query over a directory of tables, its answers as they come; or a statement that changes one."""
+"""`nearly sql`: queries over files or a directory of tables, their answers as they come; or statements that change tables."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
-import logging
 import os
-import re
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 
-from nearly.answer import Answer
-from nearly.cli.formats import WRITERS
-from nearly.cli.lake import tables_asked_for, tables_in
-from nearly.display.lines import SHOWN_ROWS, Lines
-from nearly.display.show import Face, show
-from nearly.display.terminal import Terminal
-from nearly.engine.changes.statements import Changed
-from nearly.errors import SchemaError
-from nearly.plan.goal import split_goal
-from nearly.plan.statements import parse_statement
-from nearly.session import Session, connect
-
-_CHANGES = frozenset({"insert", "delete", "update", "merge", "stream"})
-"""Operations after which a table's rows are no longer those of its source."""
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as a shell gives it; the last answer was printed."""
+from nearly.cli.formats import MODES, refuse_terminal
+from nearly.cli.lake import sources_of, tables_asked_for
+from nearly.cli.settings import Settings, share
+from nearly.cli.splitting import statements_of
+from nearly.cli.verbs import Commands
+from nearly.cli.workplace import INTERRUPTED, Workplace, opened
+from nearly.display.lines import SHOWN_ROWS
+from nearly.errors import EngineError, SchemaError
+from nearly.looking import is_look
+from nearly.plan.file_names import with_named_files
 
 _EPILOG = """\
-Every sub-directory of DIR and every .parquet, .csv, .tsv, .json, .jsonl or .ndjson file in it is a table of its name.
+DATA is a directory, in which every sub-directory and every .parquet, .csv, .tsv, .json, .jsonl or .ndjson file is a table of its
+name; or such files or globs, each a table; or NAME=GLOB, one table of several files. A query may name a file itself:
+select count(*) from 'rides.parquet'. DESCRIBE, SHOW TABLES and EXPLAIN tell what there is.
 
-INSERT INTO, DELETE FROM, UPDATE and MERGE INTO change a table of --path CATALOG; files in DIR are never touched.
+INSERT INTO, DELETE FROM, UPDATE and MERGE INTO change a table of --path CATALOG; files in DATA are never touched.
 
 exit codes: 0 answered, 2 the query, the data or an option is wrong (one line on standard error says how),
 130 stopped by Ctrl-C: the last answer is printed, with its bounds, before.
@@ -44,138 +32,87 @@ example: nearly sql "select city, sum(fare) from rides group by city" --data lak
 """
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     """Add the parser of the command."""
     parser = commands.add_parser(
-        "sql", help="answer a query over a directory of tables, early and then exactly", description=__doc__, epilog=_EPILOG,
+        "sql", help="answer queries over files, early and then exactly", description=__doc__, epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("query", help="the text, or - to read it from standard input")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="directory with the tables")
-    parser.add_argument("--path", type=Path, metavar="CATALOG", help="keep the catalog here; without it, it is temporary")
+    parser.add_argument("query", nargs="?", help="the text, or - to read it from standard input; ; between several")
+    parser.add_argument("-f", "--file", type=Path, metavar="FILE", help="read the text from a file instead")
+    add_data_options(parser)
     parser.add_argument("--within", metavar="ERROR", help="stop at this relative error, such as 1%% or 0.01")
     parser.add_argument("--seconds", type=float, metavar="S", help="stop after so many seconds with the best answer")
     parser.add_argument("--confidence", default="95%", help="of the intervals, such as 95%% or 0.95 (default: 95%%)")
-    parser.add_argument(
-        "--format", choices=("table", *WRITERS), default="table", help="table shows progress; others the last answer"
-    )
-    parser.add_argument("--eager", action="store_true", help="show early answers also where the exact one is expected soon")
+    parser.add_argument("--format", choices=MODES, default="table", help="table shows progress; others the last answer")
     parser.add_argument("--seed", type=int, default=0, help="of the random order in which data is read (default: 0)")
     parser.add_argument("--rows", type=int, default=SHOWN_ROWS, metavar="N", help=f"rows shown of a table (default: {SHOWN_ROWS})")
     parser.set_defaults(run=run)
 
 
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """What the tables are, and how early answers come."""
+    parser.add_argument("--data", nargs="+", action="extend", default=[], metavar="DATA", help="directory, files or globs")
+    parser.add_argument("--path", type=Path, metavar="CATALOG", help="keep the catalog here; without it, it is temporary")
+    parser.add_argument("--eager", action="store_true", help="show early answers also where the exact one is expected soon")
+
+
 def run(options: argparse.Namespace) -> int:
-    """Answer the query; the exit code."""
-    text = sys.stdin.read() if options.query == "-" else options.query
+    """Answer the queries; the exit code."""
+    texts = statements_of(_text(options))
     error = None if options.within is None else share(options.within, "--within")
     confidence = share(options.confidence, "--confidence")
-    if options.format == "arrow" and sys.stdout.isatty():
-        raise SchemaError("--format arrow writes binary data; redirect the output to a file or a program")
-    if options.data is None and options.path is None:
-        raise SchemaError("there is nothing to query; give --data DIR, or --path CATALOG with tables from before")
-    found = {} if options.data is None else tables_in(options.data)
+    settings = Settings(options.format, error, options.seconds, confidence, options.seed, options.rows)
+    refuse_terminal(options.format)
+    found = sources_of(options.data)
     if options.path is None:
-        tables_asked_for(text, found)
-    if parse_statement(split_goal(text)[0]) is not None:
-        return _change(text, options, found)
-    face = _face(options)
+        for text in texts:
+            _refuse_unknown(text, found)
     try:
-        with _session(options.path, options.eager) as db:
-            _register(db, text, found)
-            query = db.sql(text, confidence=confidence, seed=options.seed)
-            shown = show(query.answers(error=error, seconds=options.seconds), query.stop, face)
-            if shown.answer is not None and options.format in WRITERS:
-                WRITERS[options.format](shown.answer, sys.stdout.buffer)
-                sys.stdout.buffer.flush()
+        with opened(options.path, options.eager) as db:
+            place = Workplace(db, found, settings, keeps=options.path is not None)
+            return max((place.run(text) for text in texts), default=0)
     except KeyboardInterrupt:
         print("nearly: interrupted before the first answer", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         return _reader_is_gone()
-    if shown.answer is None:
-        print("nearly: stopped before the first answer", file=sys.stderr)
-    return INTERRUPTED if shown.interrupted else 0
 
 
-def _change(text: str, options: argparse.Namespace, found: dict[str, Path]) -> int:
-    """Run a statement and tell what it did."""
-    if options.path is None:
-        raise SchemaError("a statement changes tables of a catalog; give --path CATALOG, where the changes are kept")
-    if options.format not in ("table", "json"):
-        raise SchemaError(f"--format {options.format} is for answers; a statement is told as table (text) or json")
-    with _session(options.path, options.eager) as db:
-        _register(db, text, found)
-        done = db.execute(text)
-        print(json.dumps(asdict(done), ensure_ascii=False) if options.format == "json" and isinstance(done, Changed) else done)
-    return 0
-
-
-def _register(db: Session, text: str, found: dict[str, Path]) -> None:
-    """Make the tables known that a text names; one that was changed is taken as it is in the catalog."""
-    stored = {name.lower() for name in db.tables}
-    for name, source in tables_asked_for(text, found, frozenset(db.tables)).items():
-        if name.lower() not in stored or not _was_changed(db, name):
-            db.register(name, source)
-
-
-def _was_changed(db: Session, name: str) -> bool:
-    table = db.table(name).info
-    return table.overlaid or table.base.gone > 0 or any(commit.operation in _CHANGES for commit in db.history(name))
-
-
-def share(text: str, option: str) -> float:
-    """A share of one, written as such or in per cent.
-
-    >>> share("5 %", "--within"), share("0.05", "--within")
-    (0.05, 0.05)
-    """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*", text)
-    value = None if match is None else float(match.group(1)) / (100 if match.group(2) else 1)
-    if value is None or not 0 < value < 1:
-        raise SchemaError(f"{option} {text!r} is no share between 0 and 1; write for example 1% or 0.01")
-    return value
-
-
-class Silent:
-    """The face of a format that another program reads: nothing but the last answer is written, and that elsewhere."""
-
-    def applies(self) -> bool:
-        return True
-
-    def show(self, answers: Iterable[Answer]) -> None:
-        for _ in answers:
-            pass
-
-    def finish(self, answer: Answer) -> None:
-        pass
-
-
-def _face(options: argparse.Namespace) -> Face:
-    if options.format != "table":
-        return Silent()
-    terminal = Terminal(rows=options.rows)
-    return terminal if terminal.applies() else Lines(rows=options.rows)
-
-
-@contextlib.contextmanager
-def _session(path: Path | None, eager: bool) -> Iterator[Session]:
-    """A session that is closed whatever happens, with its Spark if one had to be started; a temporary catalog is removed."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(_one_voice())
-        own = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nearly-")))
-        yield stack.enter_context(connect(path=path or own / "catalog", lazy=True, log=own / "java.log", eager=eager))
-
-
-@contextlib.contextmanager
-def _one_voice() -> Iterator[None]:
-    """Errors are told by the command, in one line; PySpark would log them as well."""
-    before = logging.root.manager.disable
-    logging.disable()
+def _text(options: argparse.Namespace) -> str:
+    if (options.query is None) == (options.file is None):
+        raise SchemaError("give a query, or -f FILE with queries, and not both")
+    if options.file is None:
+        return sys.stdin.read() if options.query == "-" else str(options.query)
     try:
-        yield
-    finally:
-        logging.disable(before)
+        return str(options.file.read_text())
+    except (OSError, UnicodeDecodeError) as trouble:
+        reason = trouble.strerror if isinstance(trouble, OSError) else "it is no text in UTF-8"
+        raise EngineError(f"cannot read {str(options.file)!r}: {reason}") from None
+
+
+def _refuse_unknown(text: str, found: dict[str, Path | list[Path]]) -> None:
+    """A table that does not exist is told before anything is opened."""
+    if is_look(text):
+        return
+    files: list[str] = []
+
+    def name_of(path: str) -> str:
+        files.append(f"nearly_file_{len(files)}")
+        return files[-1]
+
+    named = with_named_files(text, name_of)
+    if not found and not files and _names_tables(named):
+        raise SchemaError("there is nothing to query; give --data DIR or files, or --path CATALOG with tables from before")
+    tables_asked_for(named, found, frozenset(files))
+
+
+def _names_tables(text: str) -> bool:
+    from nearly.plan.goal import split_goal
+    from nearly.plan.statements import tables_named
+
+    asked, common = tables_named(split_goal(text)[0])
+    return any(name.lower() not in common for name in asked)
 
 
 def _reader_is_gone() -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,42 +14,40 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from nearly.answer import Answer
-from nearly.cli.formats import WRITERS
+from nearly.cli.formats import WRITERS, write
+from nearly.cli.verbs import Commands, Run, add_verb, add_verbs
 from nearly.display.lines import SHOWN_ROWS, Lines
 from nearly.engine.changes.given_rows import arrow_schema
 from nearly.engine.storage.layouts import Table
 from nearly.errors import SchemaError
-from nearly.session import DEFAULT_PATH, Session, connect
+from nearly.session import Session
 
 _ENDINGS = ".parquet, .csv, .tsv, .json, .jsonl or .ndjson"
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     """The command and its verbs."""
-    parser = commands.add_parser("table", help="tables that change: versions, changes, compaction")
-    verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
-    _add_looking(verbs)
-    _add_changing(verbs)
-
-
-def _add_looking(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    _shown(_verb(verbs, "list", "the tables of the catalog", run_list, named=False))
+    verbs = add_verbs(commands, "table", "tables that change: versions, changes, compaction")
+    shown(add_verb(verbs, "list", "the tables of the catalog", run_list, None))
     _verb(verbs, "show", "columns, key, rows, version and layouts of a table", run_show)
-    _shown(_verb(verbs, "history", "the versions of a table that can be read, the newest first", run_history))
-    changes = _shown(_verb(verbs, "changes", "the rows that came and went between two versions", run_changes))
+    shown(_verb(verbs, "history", "the versions of a table that can be read, the newest first", run_history))
+    changes = shown(_verb(verbs, "changes", "the rows that came and went between two versions", run_changes))
     changes.add_argument("--since", type=int, required=True, metavar="VERSION", help="changes after this version")
     changes.add_argument("--until", type=int, metavar="VERSION", help="up to this one (default: the present)")
 
+    _add_changing(verbs)
 
-def _add_changing(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+
+def _add_changing(verbs: Commands) -> None:
     register = _verb(verbs, "register", "make files known as a table", run_register)
     register.add_argument("source", help="Parquet files, a Delta table or Iceberg metadata (used in place), CSV or JSON")
     register.add_argument("--version", type=int, metavar="N", help="of a Delta table, or a snapshot of an Iceberg one")
     register.add_argument("--key", nargs="+", default=[], metavar="COLUMN", help="the columns that tell rows apart")
-    insert = _batched(_verb(verbs, "insert", "add the rows of a file", run_insert))
-    insert.add_argument("rows", type=Path, metavar="FILE", help=_ENDINGS)
-    merge = _batched(_verb(verbs, "merge", "replace rows by key, and add those whose key is not there", run_merge))
-    merge.add_argument("rows", type=Path, metavar="FILE", help=_ENDINGS)
+    added = {"insert": "add the rows of a file", "merge": "replace rows by key, and add those whose key is not there"}
+    for name, text in added.items():
+        _batched(_verb(verbs, name, text, partial(run_rows, change=name))).add_argument(
+            "rows", type=Path, metavar="FILE", help=_ENDINGS
+        )
     delete = _batched(_verb(verbs, "delete", "delete rows by a condition, or those of a file", run_delete))
     chosen = delete.add_mutually_exclusive_group(required=True)
     chosen.add_argument("--where", metavar="CONDITION", help="in SQL")
@@ -68,28 +66,11 @@ def _add_changing(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _verb(verbs, "drop", "forget a table; the user's own files stay", run_drop)
 
 
-def _verb(
-    verbs: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    text: str,
-    run: Callable[[Session, argparse.Namespace], None],
-    named: bool = True,
-) -> argparse.ArgumentParser:
-    parser = verbs.add_parser(name, help=text, description=text)
-    if named:
-        parser.add_argument("name", help="the table")
-    parser.add_argument("--path", default=DEFAULT_PATH, help=f"the catalog's directory (default {DEFAULT_PATH})")
-
-    def in_session(options: argparse.Namespace) -> int:
-        with connect(path=options.path, lazy=True) as db:
-            run(db, options)
-        return 0
-
-    parser.set_defaults(run=in_session)
-    return parser
+def _verb(verbs: Commands, name: str, text: str, run: Run) -> argparse.ArgumentParser:
+    return add_verb(verbs, name, text, run, "the table")
 
 
-def _shown(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def shown(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--format", choices=("table", *WRITERS), default="table")
     parser.add_argument("--rows", type=int, default=SHOWN_ROWS, metavar="N", help=f"rows shown of a table (default: {SHOWN_ROWS})")
     return parser
@@ -101,17 +82,13 @@ def _batched(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def run_list(db: Session, options: argparse.Namespace) -> None:
-    tables = [db.table(name).info for name in db.tables]
-    facts = [
-        {
-            "table": table.name, "rows": table.rows, "version": table.version, "key": ", ".join(table.key),
-            "files": len(table.base.manifest.files), "deleted": table.base.gone, "origin": str(table.origin),
-        }
-        for table in tables
-    ]  # fmt: skip
-    types = [pa.string(), pa.int64(), pa.int64(), pa.string(), pa.int64(), pa.int64(), pa.string()]
+    facts = []
+    for table in (db.table(name).info for name in db.tables):
+        stored = len(table.base.manifest.files), table.base.gone, str(table.origin)
+        facts.append((table.name, table.rows, table.version, ", ".join(table.key), *stored))
     names = ("table", "rows", "version", "key", "files", "deleted", "origin")
-    _print(pa.Table.from_pylist(facts, pa.schema(list(zip(names, types, strict=True)))), options)
+    types = (pa.string(), pa.int64(), pa.int64(), pa.string(), pa.int64(), pa.int64(), pa.string())
+    print_table(_listed(names, types, facts), options)
 
 
 def run_show(db: Session, options: argparse.Namespace) -> None:
@@ -131,24 +108,29 @@ def run_show(db: Session, options: argparse.Namespace) -> None:
 
 
 def run_history(db: Session, options: argparse.Namespace) -> None:
-    commits = db.history(options.name)
     names = ("version", "time", "operation", "inserted", "updated", "deleted")
     types = (pa.int64(), pa.timestamp("us", tz="UTC"), pa.string(), pa.int64(), pa.int64(), pa.int64())
-    columns = [pa.array([getattr(each, name) for each in commits], type_) for name, type_ in zip(names, types, strict=True)]
-    _print(pa.Table.from_arrays(columns, names=list(names)), options)
+    print_table(_listed(names, types, [[getattr(each, name) for name in names] for each in db.history(options.name)]), options)
+
+
+def _listed(names: Sequence[str], types: Sequence[pa.DataType], rows: Sequence[Sequence[Any]]) -> pa.Table:
+    columns = [pa.array([row[place] for row in rows], type_) for place, type_ in enumerate(types)]
+    return pa.Table.from_arrays(columns, names=list(names))
 
 
 def run_changes(db: Session, options: argparse.Namespace) -> None:
-    _print(db.changes(options.name, options.since, options.until), options)
+    print_table(db.changes(options.name, options.since, options.until), options)
 
 
 def run_register(db: Session, options: argparse.Namespace) -> None:
-    table = db.register(options.name, options.source, key=options.key, version=options.version)
-    print(f"{table.name}: {table.rows:,} rows, version {table.version}")
+    _tell_rows(db.register(options.name, options.source, key=options.key, version=options.version))
 
 
 def run_refresh(db: Session, options: argparse.Namespace) -> None:
-    table = db.refresh(options.name, source=options.source)
+    _tell_rows(db.refresh(options.name, source=options.source))
+
+
+def _tell_rows(table: Table) -> None:
     print(f"{table.name}: {table.rows:,} rows, version {table.version}")
 
 
@@ -156,12 +138,9 @@ def run_export(db: Session, options: argparse.Namespace) -> None:
     print(f"wrote {db.export(options.name, options.directory, format=options.format, version=options.version)}")
 
 
-def run_insert(db: Session, options: argparse.Namespace) -> None:
-    _tell(db, options, lambda table, batch: db.insert(options.name, rows_of(options.rows, table), batch=batch))
-
-
-def run_merge(db: Session, options: argparse.Namespace) -> None:
-    _tell(db, options, lambda table, batch: db.merge(options.name, rows_of(options.rows, table), batch=batch))
+def run_rows(db: Session, options: argparse.Namespace, change: str) -> None:
+    changed = db.insert if change == "insert" else db.merge
+    _tell(db, options, lambda table, batch: changed(options.name, rows_of(options.rows, table), batch=batch))
 
 
 def run_delete(db: Session, options: argparse.Namespace) -> None:
@@ -246,12 +225,9 @@ def _tell(db: Session, options: argparse.Namespace, change: Callable[[Table, Any
     print(f"{after.name}: {counts}; version {after.version}")
 
 
-def _print(table: pa.Table, options: argparse.Namespace) -> None:
+def print_table(table: pa.Table, options: argparse.Namespace) -> None:
     answer = Answer.exactly(table, "catalog")
     if options.format in WRITERS:
-        if options.format == "arrow" and sys.stdout.isatty():
-            raise SchemaError("--format arrow writes binary data; redirect the output to a file or a program")
-        WRITERS[options.format](answer, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        write(answer, options.format, options.rows)
     else:
         Lines(rows=options.rows).finish(answer)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from nearly.answer import Answer
-from nearly.display.status import Clock, progress_line, remarks
+from nearly.display.status import Clock, Doing, progress_line, remarks, waiting
 from nearly.printing.frame import TextTable
 from nearly.printing.plain import plain_table
 
@@ -27,7 +27,7 @@ class Lines:
         """Always: it asks nothing of the place it writes to."""
         return True
 
-    def show(self, answers: Iterable[Answer]) -> None:
+    def show(self, answers: Iterable[Answer], doing: Doing = waiting) -> None:  # noqa: ARG002
         """A line for each answer as it comes."""
         clock = Clock()
         for answer in answers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,7 +11,7 @@ from typing import Protocol
 from nearly.answer import Answer
 from nearly.display.interrupt import Interruption
 from nearly.display.lines import Lines
-from nearly.display.terminal import Terminal
+from nearly.display.status import Doing, waiting
 
 
 class Face(Protocol):
@@ -18,8 +20,8 @@ class Face(Protocol):
     def applies(self) -> bool:
         """Whether this face can be seen where the program runs."""
 
-    def show(self, answers: Iterable[Answer]) -> None:
-        """Show each answer as it comes."""
+    def show(self, answers: Iterable[Answer], doing: Doing = waiting) -> None:
+        """Show each answer as it comes; until then, what the query is doing."""
 
     def finish(self, answer: Answer) -> None:
         """Show what is left to say of the last answer."""
@@ -43,15 +45,26 @@ def register(face: Face) -> None:
 
 def face_here() -> Face:
     """The face for the place where the program runs."""
-    return next(face for face in (*_faces, Terminal(), Lines()) if face.applies())
+    registered = next((face for face in _faces if face.applies()), None)
+    return registered or terminal() or Lines()
 
 
-def show(answers: Iterator[Answer], stop: Callable[[], None], face: Face | None = None) -> Shown:
+def terminal(rows: int | None = None) -> Face | None:
+    """The face of a terminal, where somebody watches; what draws it is not loaded elsewhere."""
+    if not any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE")) and not sys.stdout.isatty():
+        return None
+    from nearly.display.terminal import Terminal  # noqa: PLC0415
+
+    face = Terminal(rows=rows)
+    return face if face.applies() else None
+
+
+def show(answers: Iterator[Answer], stop: Callable[[], None], face: Face | None = None, doing: Doing = waiting) -> Shown:
     """Show the answers until the last one. An interrupt calls `stop`, and the newest answer counts as the last."""
     newest: list[Answer] = []
     chosen = face or face_here()
     with Interruption(stop) as interruption:
-        chosen.show(_remembered(answers, newest))
+        chosen.show(_remembered(answers, newest), doing)
     if newest:
         chosen.finish(newest[0])
     return Shown(newest[0] if newest else None, interruption.happened)

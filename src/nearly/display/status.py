@@ -5,11 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from nearly.answer import Answer
 from nearly.printing.numbers import duration_text, percent_text
 
 BAR_COLUMNS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a query is busy with before its first answer, and in how many seconds its exact answer is expected, if that is known."""
+
+    what: str
+    seconds: float | None = None
+
+
+Doing: TypeAlias = Callable[[], Work]
+"""Tells what a query is doing; it is asked from another thread than the query's own."""
+
+
+def waiting() -> Work:
+    """What is said where nothing is known."""
+    return Work("reading")
 
 
 def progress_line(answer: Answer, elapsed: float) -> str:
@@ -28,11 +46,22 @@ class Clock:
     now: Callable[[], float] = time.monotonic
     elapsed: float = 0.0
     left: float | None = None
+    """At the newest answer."""
     _started: float = field(init=False)
     _first: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         self._started = self.now()
+
+    @property
+    def running(self) -> float:
+        """Seconds since the query was asked, up to this moment."""
+        return self.now() - self._started
+
+    @property
+    def still_left(self) -> float | None:
+        """What is left at this moment of what was left at the newest answer."""
+        return None if self.left is None else max(0.0, self.left - (self.running - self.elapsed))
 
     def tick(self, answer: Answer) -> None:
         """An answer has come."""

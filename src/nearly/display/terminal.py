@@ -1,8 +1,9 @@
-"""A table on the terminal that is drawn again in its place with every answer."""
+"""A table on the terminal that is drawn again in its place with every answer, over a line with a clock that always runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nearly.answer import Answer
-from nearly.display.status import Clock, progress_bar, progress_line, remarks
+from nearly.display.status import Clock, Doing, progress_bar, progress_line, remarks, waiting
 from nearly.display.trail import Trail
 from nearly.printing.cells import CellText
 from nearly.printing.characters import pad
@@ -21,10 +22,15 @@ from nearly.printing.numbers import duration_text
 LINES_AROUND = 6
 """Lines of the terminal that the table's frame, its status and the prompt take."""
 FEWEST_ROWS = 3
+DRAWN_A_SECOND = 10
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class Terminal:
-    """The face for a terminal: values, intervals, small curves of their past, a bar, and the time left."""
+    """The face for a terminal: values, intervals, small curves of their past, a bar, and the time left.
+
+    Columns that do not fit beside each other follow below the last answer.
+    """
 
     def __init__(self, console: Console | None = None, rows: int | None = None) -> None:
         self._console = console or Console(highlight=False)
@@ -34,19 +40,24 @@ class Terminal:
         """Whether somebody can watch."""
         return self._console.is_terminal
 
-    def show(self, answers: Iterable[Answer]) -> None:
+    def show(self, answers: Iterable[Answer], doing: Doing = waiting) -> None:
         """Draw each answer over the one before; the last one stays."""
-        clock = Clock()
-        trail = Trail(self._shown_rows)
-        with Live(console=self._console, auto_refresh=False, vertical_overflow="crop") as live:
-            live.update(Text("reading ...", style="dim"), refresh=True)
+        screen = _Screen(self._console.width, self._shown_rows, doing)
+        with Live(
+            get_renderable=screen.drawn, console=self._console, refresh_per_second=DRAWN_A_SECOND, vertical_overflow="crop",
+            transient=True,
+        ) as live:  # fmt: skip
             for answer in answers:
-                clock.tick(answer)
-                trail.add(answer)
-                live.update(self._drawn(answer, trail, clock), refresh=True)
+                screen.take(answer)
+                live.transient = False  # there is something that stays, also after an error
+                live.refresh()
+            screen.over = True
 
     def finish(self, answer: Answer) -> None:
-        """An answer that was stopped on the way is marked as such; its table stands already."""
+        """The columns that found no room; an answer that was stopped on the way is marked as such."""
+        frames = TextTable.of(answer.table, answer.low, answer.high, self._shown_rows).wrapped(self._console.width)
+        for frame in frames[1:]:
+            self._console.print(_table(frame))
         if not answer.exact:
             self._console.print(Text(f"stopped at an estimate: {answer.state}", style="yellow"))
 
@@ -55,15 +66,65 @@ class Terminal:
         room = max(self._console.height - LINES_AROUND, FEWEST_ROWS)
         return room if self._rows is None else min(self._rows, room)
 
-    def _drawn(self, answer: Answer, trail: Trail, clock: Clock) -> RenderableType:
-        frame = TextTable.of(answer.table, answer.low, answer.high, trail.rows)
-        frame = frame.with_histories(trail.sparklines(len(frame.columns)))
-        frame = frame.fitted(self._console.width)
+
+@dataclass(slots=True)
+class _Screen:
+    """What is on the terminal now. It is drawn from a thread of its own, so an answer is taken in one step."""
+
+    width: int
+    rows: int
+    doing: Doing
+    over: bool = False
+    clock: Clock = field(default_factory=Clock)
+    _trail: Trail = field(init=False)
+    _newest: tuple[Answer, TextTable] | None = None
+
+    def __post_init__(self) -> None:
+        self._trail = Trail(self.rows)
+
+    def take(self, answer: Answer) -> None:
+        """An answer has come."""
+        self.clock.tick(answer)
+        self._trail.add(answer)
+        frame = TextTable.of(answer.table, answer.low, answer.high, self._trail.rows)
+        frame = frame.with_histories(self._trail.sparklines(len(frame.columns)))
+        if not answer.exact:
+            frame = frame.no_narrower(self._newest[1] if self._newest is not None else None)
+        self._newest = (answer, frame)
+
+    def drawn(self) -> RenderableType:
+        """The newest answer over the line that tells where the query stands at this moment."""
+        if self._newest is None:
+            return self._beginning()
+        answer, whole = self._newest
+        frame = whole.fitted(self.width)
         notes = (*(f"... {note}" for note in frame.notes), *remarks(answer))
         parts: list[RenderableType] = [_table(frame)]
         if notes:
             parts.append(Text(", ".join(notes), style="dim", no_wrap=True, overflow="ellipsis"))
-        return Group(*parts, _status(answer, clock))
+        return Group(*parts, self._status(answer))
+
+    def _beginning(self) -> Text:
+        """What is done before there is an answer, how long already, and when it is expected to end."""
+        seconds = self.clock.running
+        work = self.doing()
+        line = Text(no_wrap=True, overflow="ellipsis")
+        line.append(SPINNER[int(seconds * DRAWN_A_SECOND) % len(SPINNER)], style="cyan")
+        line.append(f" {work.what} ... {duration_text(seconds)}")
+        if work.seconds is not None and work.seconds > seconds:
+            line.append(f", about {duration_text(work.seconds - seconds)} left", style="dim")
+        return line
+
+    def _status(self, answer: Answer) -> Text:
+        line = Text(no_wrap=True, overflow="ellipsis")
+        line.append(progress_bar(answer.progress), style="green" if answer.exact else "cyan")
+        line.append(f" {progress_line(answer, self.clock.elapsed if answer.exact or self.over else self.clock.running)}")
+        left = self.clock.still_left
+        if answer.exact:
+            line.append(" ✓", style="bold green")
+        elif left is not None and not self.over:
+            line.append(f", about {duration_text(left)} left", style="dim")
+        return line
 
 
 def _table(frame: TextTable) -> Table:
@@ -88,14 +149,3 @@ def _cell(column: TextColumn, cell: CellText) -> Text:
     if column.numeric:
         text.pad_left(column.width - text.cell_len)
     return text
-
-
-def _status(answer: Answer, clock: Clock) -> Text:
-    line = Text(no_wrap=True, overflow="ellipsis")
-    line.append(progress_bar(answer.progress), style="green" if answer.exact else "cyan")
-    line.append(f" {progress_line(answer, clock.elapsed)}")
-    if answer.exact:
-        line.append(" ✓", style="bold green")
-    elif clock.left is not None:
-        line.append(f", about {duration_text(clock.left)} left", style="dim")
-    return line

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from nearly.answer import Answer
-from nearly.printing.cells import certain, is_numeric
+from nearly.printing.cells import is_numeric, some_uncertain
 
 LONGEST = 64
 """Points kept of a cell; beyond it every second one is dropped, so that the beginning stays."""
@@ -66,7 +66,7 @@ class Trail:
 
     def _find_evolving(self, sides: list[pa.Table]) -> None:
         numeric = [place for place, type_ in enumerate(sides[0].schema.types) if is_numeric(type_)]
-        found = {place for place in numeric if _is_uncertain([side.column(place) for side in sides])}
+        found = {place for place in numeric if some_uncertain(*(side.column(place).to_pylist() for side in sides))}
         if not found <= self.evolving:
             self.evolving |= found
             self._points.clear()
@@ -102,10 +102,6 @@ def sparkline(points: tuple[Point, ...]) -> str:
 def _level(share: float) -> str:
     """A bar for a share of the height; what is not a number has none."""
     return _LEVELS[min(int(share * len(_LEVELS)), len(_LEVELS) - 1)] if 0 <= share <= 1 else " "
-
-
-def _is_uncertain(columns: list[pa.ChunkedArray]) -> bool:
-    return any(not certain(*each) for each in zip(*(column.to_pylist() for column in columns), strict=True))
 
 
 def _number(value: Any) -> float | None:

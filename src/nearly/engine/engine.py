@@ -12,14 +12,19 @@ from typing import Any
 
 import pyarrow as pa
 
+from nearly.engine.activity import Activity
+from nearly.engine.costs import Costs
 from nearly.engine.jobs.explain_stages import explain_stages
 from nearly.engine.jobs.native_kernel import NativeKernel
 from nearly.engine.life import Life
+from nearly.engine.native.durations import Durations
 from nearly.engine.native.engine import Native
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.native.first_units import Samples
+from nearly.engine.native.key_indexes import KeyIndexes
 from nearly.engine.native.python_functions import Functions
 from nearly.engine.native.reading import NativeReader
+from nearly.engine.native.running import Ending
 from nearly.engine.planner import Planner, Prepared
 from nearly.engine.results import finished
 from nearly.engine.spark.cluster import Cluster
@@ -27,12 +32,13 @@ from nearly.engine.spark.reading import SparkReader
 from nearly.engine.spark.spark_functions import register_scalar
 from nearly.engine.spark.spark_kernel import SparkKernel
 from nearly.engine.storage.catalog import Catalog, Snapshot
-from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.layouts import Origin, Table
 from nearly.errors import CLOSED, EngineError
 from nearly.plan.depth import deep_recursion
 from nearly.plan.explain import explain
-from nearly.plan.nodes import BoundQuery, Plan
+from nearly.plan.nodes import BoundQuery, Plan, Scan
 from nearly.plan.types import DataType
+from nearly.rewrite.passes import rewrite
 
 logger = logging.getLogger(__name__)
 
@@ -60,10 +66,26 @@ class Engine:
         self.catalog = catalog
         self.functions = functions = Functions()
         samples = Samples(Native(functions.live))
-        self.native = NativeKernel(cluster, catalog, NativeReader(), memory_mb, samples=samples, functions=functions)
+        self.costs = Costs(catalog.path)
+        durations = Durations(self.costs)
+        self.native = NativeKernel(
+            cluster, catalog, NativeReader(), memory_mb, samples=samples, functions=functions, durations=durations
+        )
         self.spark = SparkKernel(cluster, catalog, SparkReader(lambda: cluster.spark), self.functions)
-        self.planner = Planner(catalog, functions, self._native_refusal, lambda: cluster.is_up, lambda: cluster.time_zone)
+        self.planner = Planner(
+            catalog, functions, self._native_refusal, lambda: cluster.is_up, lambda: cluster.time_zone, cluster.knows
+        )
+        self.key_indexes = KeyIndexes(self.costs)
         self.life = Life()
+        self.ending = Ending()
+        self.activity = Activity()
+
+    def read_plainly(self, origin: Origin) -> pa.Table | None:
+        """The rows of CSV or JSON files, without Spark, where it is certain that it would read the same."""
+        from nearly.engine.text.files import read_plainly  # noqa: PLC0415  few sessions read any
+
+        zone = self.cluster.foreseen_time_zone
+        return None if zone is None else read_plainly(origin, zone in ("UTC", "Etc/UTC", "GMT"))
 
     def close(self) -> None:
         """Break off what runs, and let go of memory and Spark; each part is closed whatever becomes of the others."""
@@ -71,6 +93,7 @@ class Engine:
             parts.callback(self.cluster.close)
             parts.callback(self.native.samples.close)
             parts.callback(self.native.spare.close)
+            parts.callback(self.costs.save)
             parts.callback(self.cluster.refuse_more)
             parts.callback(self.life.end)
 
@@ -108,13 +131,21 @@ class Engine:
         pinned.spark = replace(self.spark, catalog=pinned.catalog)
         return pinned
 
+    def until(self, ending: Ending) -> Engine:
+        """The same engine, for one query that somebody may end."""
+        own = copy.copy(self)
+        own.ending = ending
+        own.native = replace(self.native, ending=ending)
+        own.spark = replace(self.spark, ending=ending)
+        return own
+
     def _native_refusal(self, snapshot: Snapshot, plan: Plan) -> str | None:
         return replace(self.native, catalog=snapshot).refusal(plan)
 
     def columns(self, prepared: Prepared) -> tuple[tuple[str, DataType], ...]:
         """Names and types of a prepared query's columns."""
         if prepared.query is None:
-            return tuple(self.at(prepared.snapshot).spark.schema(prepared.text, set(prepared.tables)))
+            return tuple(self.at(prepared.snapshot).spark.schema(prepared.text, set(prepared.tables), foreign=prepared.foreign))
         return tuple(zip(prepared.query.names, prepared.query.types, strict=True))
 
     @deep_recursion()
@@ -128,18 +159,25 @@ class Engine:
             except Exception as trouble:
                 if self.life.is_over:  # whatever it met, that was why
                     raise EngineError(CLOSED) from trouble
+                self.ending.refuse()
                 raise
         ended = time.perf_counter()
-        if source == "native":
-            self.native.durations.record(prepared.question, ended - checked)
+        if source == "native" and prepared.query is not None:
+            self._learn(prepared, prepared.query.plan, ended - checked)
         return Result(table, source, {"verify": checked - started, "run": ended - checked})
+
+    def _learn(self, prepared: Prepared, plan: Plan, seconds: float) -> None:
+        """Remember how long a query took; the first run corrects what is expected of others."""
+        known = self.native.durations.knows(prepared.question)
+        expected = None if known else self.costs.seconds(plan, prepared.schema, self.cluster.sites.cores)
+        self.native.durations.record(prepared.question, seconds, expected)
 
     @contextmanager
     def reading(self, tables: Iterable[Table]) -> Iterator[None]:
         """While these tables are read: no file of theirs is removed. An `EngineError` when one is not what it was."""
         self.life.refuse_over()
         kept = tuple(tables)
-        with self.catalog.held(kept):
+        with self.activity.reading(), self.catalog.held(kept):
             for table in kept:
                 for layout in table.layouts:
                     layout.verify()
@@ -161,7 +199,7 @@ class Engine:
     def _run(self, prepared: Prepared) -> tuple[pa.Table, str]:
         query = prepared.query
         if query is None:
-            return self.spark.run_text(prepared.text, set(prepared.tables)), "spark"
+            return self.spark.run_text(prepared.text, set(prepared.tables), foreign=prepared.foreign), "spark"
         if prepared.kernel == "spark":
             return finished(self.spark.run(query.plan), query), "spark"
         rows = self.native_rows(query.plan)
@@ -169,12 +207,21 @@ class Engine:
             return finished(rows, query), "native"
         return self.spark.run_text(prepared.text, set(prepared.tables)), "spark"
 
+    def rows(self, plan: Plan) -> pa.Table:
+        """The rows of a plan that a subsystem made itself, under its unique column names; it is run like a query."""
+        tables = [self.catalog.table(name) for name in sorted({node.table for node in plan.walk() if isinstance(node, Scan)})]
+        pinned, ready = self.at(tables), rewrite(plan)
+        with self.reading(tables):
+            rows = pinned.native_rows(ready) if pinned.native.refusal(ready) is None else None
+            return pinned.spark.run(ready) if rows is None else rows
+
     def native_rows(self, plan: Plan) -> pa.Table | None:
         """The plan's rows by the native kernel; None when it stopped on something that is for Spark to judge."""
         try:
             return self.native.run(plan)
         except NativeFailure as failure:
             self.life.refuse_over()
+            self.ending.refuse()
             if failure.is_unreadable:
                 raise EngineError(f"a table's file cannot be read: {failure}") from failure
             logger.info("the native kernel stopped (%s); Spark runs the query", failure)

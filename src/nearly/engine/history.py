@@ -9,6 +9,8 @@ from os import PathLike, fspath
 from typing import Any
 
 import pyarrow as pa
+
+from nearly.engine import pyspark_loaded  # noqa: F401  # isort: skip
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (PySpark's own name for them)
@@ -23,7 +25,7 @@ from nearly.plan.quoting import spark_name
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import from_name
 
-CHECKS_PER_JOB = 100
+CONDITIONS_PER_JOB = 200
 """So many conditions are counted in one pass; more make Spark's generated code too long."""
 
 
@@ -97,21 +99,21 @@ def time_zone(frame: DataFrame) -> str:
 
 
 def measure(frame: DataFrame, checks: Sequence[Check]) -> CheckCounts:
-    """Count all checks, some per pass over the rows."""
-    counts: list[Counts] = []
-    uncovered = frame.count() if not checks else 0
-    for start in range(0, len(checks), CHECKS_PER_JOB):
-        part = checks[start : start + CHECKS_PER_JOB]
-        columns = []
-        for place, check in enumerate(part):
-            columns.append(_count(F.expr(check.predicate)).alias(f"m{place}"))
-            columns.append(_count(_violates(check)).alias(f"v{place}"))
-        if start == 0:
-            columns.append(_count(_uncovered(checks)).alias("u"))
-        row = _collected(frame.agg(*columns)).to_pylist()[0]
-        counts += [Counts(row[f"m{place}"], row[f"v{place}"]) for place in range(len(part))]
-        uncovered = row["u"] if start == 0 else uncovered
-    return CheckCounts(tuple(counts), uncovered)
+    """Count all checks."""
+    tests = [each for check in checks for each in (F.expr(check.predicate), _violates(check))]
+    *found, uncovered = _counted(frame, [*tests, _uncovered(checks)])
+    return CheckCounts(tuple(Counts(*pair) for pair in zip(found[::2], found[1::2], strict=True)), uncovered)
+
+
+def _counted(frame: DataFrame, conditions: Sequence[Column]) -> list[int]:
+    """For how many rows each condition is true, some conditions per pass over the rows."""
+    found: list[int] = []
+    for start in range(0, len(conditions), CONDITIONS_PER_JOB):
+        part = conditions[start : start + CONDITIONS_PER_JOB]
+        counts = [F.count(F.when(each, 1)).alias(f"c{place}") for place, each in enumerate(part)]
+        (row,) = _collected(frame.agg(*counts)).to_pylist()
+        found += row.values()
+    return found
 
 
 def example(frame: DataFrame, check: Check | None, others: Sequence[Check] = ()) -> dict[str, Any] | None:
@@ -132,11 +134,8 @@ def sample(frame: DataFrame, columns: Sequence[str], rows: int, seed: int) -> pa
 
 def columns_with_nulls(frame: DataFrame, columns: Sequence[str]) -> set[str]:
     """Those of the columns that have a null, which a sample may miss."""
-    if not columns:
-        return set()
-    counts = [_count(F.col(spark_name(name)).isNull()).alias(f"n{place}") for place, name in enumerate(columns)]
-    (row,) = _collected(frame.agg(*counts)).to_pylist()
-    return {name for place, name in enumerate(columns) if row[f"n{place}"]}
+    counts = _counted(frame, [F.col(spark_name(name)).isNull() for name in columns])
+    return {name for name, count in zip(columns, counts, strict=True) if count}
 
 
 def summarise_parts(frame: DataFrame, partition: Partition, measures: Sequence[str]) -> pa.Table:
@@ -184,10 +183,6 @@ def _uncovered(checks: Sequence[Check]) -> Column:
     while len(parts) > 1:
         parts = [parts[i] | parts[i + 1] if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
     return ~parts[0]
-
-
-def _count(condition: Column) -> Column:
-    return F.count(F.when(condition, 1))
 
 
 def _collected(frame: DataFrame) -> pa.Table:

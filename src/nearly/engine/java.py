@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from nearly.errors import EngineError
@@ -33,14 +32,6 @@ exec {java} "$@"
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Java:
-    """A Java that was started once and answered with its version."""
-
-    home: Path
-    version: int
-
-
 def ensure_java() -> Path:
     """Make `JAVA_HOME` name a Java that runs Spark, and return it.
 
@@ -52,8 +43,8 @@ def ensure_java() -> Path:
     return home
 
 
-def probe(executable: Path) -> Java | None:
-    """Start a Java as Spark's launcher would; None when it does not start or is too old."""
+def probe(executable: Path) -> Path | None:
+    """The home of a Java, started as Spark's launcher would; None when it does not start or is too old."""
     try:
         done = subprocess.run(  # noqa: S603
             [str(executable), *PROBE], capture_output=True, text=True, timeout=PROBE_SECONDS, check=False
@@ -64,7 +55,7 @@ def probe(executable: Path) -> Java | None:
     version = re.search(r"^\s*java\.specification\.version = (\d+)$", done.stderr, re.MULTILINE)
     if done.returncode != 0 or home is None or version is None or int(version[1]) < OLDEST:
         return None
-    return Java(Path(home[1]), int(version[1]))
+    return Path(home[1])
 
 
 def _installed_home() -> Path | None:
@@ -76,8 +67,7 @@ def _installed_home() -> Path | None:
     if given and probe(Path(given, "bin", "java")):
         return Path(given)
     on_path = shutil.which("java")
-    found = probe(Path(on_path)) if on_path else None
-    return found.home if found else None
+    return probe(Path(on_path)) if on_path else None
 
 
 def _packaged_home() -> Path:

@@ -44,6 +44,8 @@ class Prepared:
     query: BoundQuery | None
     kernel: str
     reason: str
+    foreign: bool = False
+    """Whether its tables are those of the Spark session that was given, in which it is run."""
     functions: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @property
@@ -70,15 +72,37 @@ class Planner:
     refusal: Refusal
     spark_is_up: Callable[[], bool]
     time_zone: Callable[[], str] = lambda: "UTC"
+    in_spark: Callable[[str], bool] = lambda _: False
+    """Whether a table of this name is one of the Spark session that was given."""
 
     @deep_recursion()
     def prepare(self, text: str, kernel: str | None = None) -> Prepared:
         """Decide how a query is run; `kernel` forces one, and then what it cannot do is an error."""
         if kernel is not None and kernel not in KERNELS:
             raise unknown("kernel", str(kernel), KERNELS)
-        checked, mapped, tables = self._looked_up(text)
+        try:
+            checked, mapped, tables = self._looked_up(text)
+        except UnknownName:
+            foreign = self._foreign(text, kernel)
+            if foreign is None:
+                raise
+            return foreign
         query, chosen, reason = self._decided(checked, Snapshot(self.catalog, tables), mapped, kernel)
-        return Prepared(checked.text, tables, query, chosen, reason, self.functions.kept_for(checked.tree))
+        return Prepared(checked.text, tables, query, chosen, reason, functions=self.functions.kept_for(checked.tree))
+
+    def _foreign(self, text: str, kernel: str | None) -> Prepared | None:
+        """A query over tables of Spark's own, none of them known here; None where it is not one."""
+        checked = check_query(text)
+        common = {cte.alias.lower() for cte in checked.tree.find_all(exp.CTE)}
+        named = [node for node in checked.tree.find_all(exp.Table) if isinstance(node.this, exp.Identifier)]
+        asked = {node.sql(dialect="spark") for node in named if node.db or node.name.lower() not in common}
+        own = [name for name in asked if name.lower().strip("`") in self.catalog]
+        theirs = sorted(asked - set(own))
+        if kernel == "native" or "${" in text or not theirs or not all(map(self.in_spark, theirs)):
+            return None
+        if own:
+            raise UnknownName(f"{theirs[0]} is a table of Spark's own; to use it together with {own[0]}, register it: db.register")
+        return Prepared(checked.text, (), None, "spark", "its tables are Spark's own, and not registered", foreign=True)
 
     @deep_recursion()
     def bound(self, text: str) -> BoundQuery:

@@ -1,18 +1,34 @@
-"""Plans that a subsystem makes itself, run like queries: by the native kernel, or by Spark where that cannot."""
+"""The rows of plans some at a time, for those who write them down."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+import duckdb
 import pyarrow as pa
 
 from nearly.engine.engine import Engine
-from nearly.plan.nodes import Plan, Scan
-from nearly.rewrite.passes import rewrite
+from nearly.engine.native.failures import explained
+from nearly.engine.storage.layouts import Table
+from nearly.plan.nodes import Plan
+
+BATCH_ROWS = 131_072
 
 
-def run_plan(engine: Engine, plan: Plan) -> pa.Table:
-    """The plan's rows, under its unique column names; every table it reads is verified first."""
-    tables = [engine.catalog.table(name) for name in sorted({node.table for node in plan.walk() if isinstance(node, Scan)})]
-    pinned, ready = engine.at(tables), rewrite(plan)
-    with engine.reading(tables):
-        rows = pinned.native_rows(ready) if pinned.native.refusal(ready) is None else None
-        return pinned.spark.run(ready) if rows is None else rows
+def plan_batches(engine: Engine, plan: Plan, tables: Sequence[Table]) -> Iterator[pa.RecordBatch]:
+    """The rows of a rewritten plan over some tables, some at a time: by the driver where it has the one executor's cores.
+
+    A `NativeFailure`, at any batch, is for Spark to judge.
+    """
+    pinned = engine.at(tables)
+    if engine.cluster.sites.executors > 1:
+        yield from pinned.native.run(plan).to_batches(BATCH_ROWS)
+        return
+    sql, statics = pinned.native.whole(plan)
+    local = engine.native.local
+    local.configure(engine.native.settings)
+    try:
+        with local.loaded(statics), local.cursor() as cursor:
+            yield from cursor.sql(sql).to_arrow_reader(BATCH_ROWS)
+    except duckdb.Error as trouble:
+        raise explained(trouble) from trouble

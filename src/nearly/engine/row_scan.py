@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 
+from nearly.engine import spark_names
 from nearly.engine.engine import Engine
 from nearly.engine.native.engine import Settings, native
 from nearly.engine.native.pieces import file_runs, row_range
@@ -104,7 +104,7 @@ def _findings(engine: Engine, table: Table, columns: Sequence[str], task: RowTas
             rows = pa.Table.from_batches(scan(iter([pa.RecordBatch.from_pydict({"id": [0]})])))
         else:
             rows = engine.cluster.spark.range(0, count, 1, count).mapInArrow(scan, _SCHEMA).toArrow()
-    except PySparkException as trouble:
+    except spark_names.PySparkException as trouble:
         raise EngineError(f"a pass over table {table.name!r} failed: {trouble}") from trouble
     for row in rows.to_pylist():
         if row["trouble"] is not None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from nearly.algebra import arrow as pc
 
 PART = "part"
 ROWS = "rows"
@@ -69,25 +70,18 @@ def _assign(node: Node, places: Any, columns: dict[str, Any], parts: Any) -> Non
 
 def summarise(table: pa.Table, partition: Partition, measures: Sequence[str]) -> pa.Table:
     """For every part with rows: how many, and for measure number i its `min_i`, `max_i`, and the numbers `null_i` and `nan_i`."""
-    columns = {PART: pa.array(partition.assign(table), pa.int64())}
-    wanted: list[tuple[str, str]] = [(PART, "count")]
+    columns = {PART: pa.array(partition.assign(table), pa.int64()), ROWS: pa.repeat(1, table.num_rows)}
     for number, name in enumerate(measures):
         values = table.column(name)
-        columns[f"n{number}"] = pc.cast(pc.is_null(values), pa.int64())
         strange = pc.fill_null(pc.is_nan(values), False) if pa.types.is_floating(values.type) else pa.repeat(False, len(values))
-        columns[f"s{number}"] = pc.cast(strange, pa.int64())
-        columns[f"m{number}"] = pc.if_else(strange, pa.scalar(None, values.type), values)
-        wanted += [(f"m{number}", "min"), (f"m{number}", "max"), (f"n{number}", "sum"), (f"s{number}", "sum")]
-    grouped = pa.table(columns).group_by(PART).aggregate(wanted)
-    names = {PART: PART, f"{PART}_count": ROWS}
-    for number in range(len(measures)):
-        names |= {f"m{number}_min": f"min_{number}", f"m{number}_max": f"max_{number}"}
-        names |= {f"n{number}_sum": f"null_{number}", f"s{number}_sum": f"nan_{number}"}
-    return grouped.select(list(names)).rename_columns(list(names.values()))
+        plain = pc.if_else(strange, pa.scalar(None, values.type), values)
+        columns |= {f"min_{number}": plain, f"max_{number}": plain}
+        columns |= {f"null_{number}": pc.cast(pc.is_null(values), pa.int64()), f"nan_{number}": pc.cast(strange, pa.int64())}
+    return merged(pa.table(columns), measures)  # a row is the summary of itself
 
 
 def merged(partials: pa.Table, measures: Sequence[str]) -> pa.Table:
-    """Partial summaries of the same partition, put together."""
+    """Summaries of rows of the same partition, put together."""
     wanted = [(ROWS, "sum")]
     for number in range(len(measures)):
         wanted += [(f"min_{number}", "min"), (f"max_{number}", "max"), (f"null_{number}", "sum"), (f"nan_{number}", "sum")]

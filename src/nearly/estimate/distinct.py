@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
+from nearly.algebra import special
 from nearly.errors import SchemaError
 from nearly.estimate.intervals import FEWEST_UNITS, USUAL_KURTOSIS, Interval, failure_at
 from nearly.estimate.unseen import Floats, Unseen
@@ -60,7 +60,7 @@ class Distinct:
         elif self.groups < FEWEST_UNITS:
             low, high, error = np.nan, np.nan, np.nan
         else:
-            errors, quantile = self.errors, float(stdtrit(self.errors.freedom, 1 - failure / 2))
+            errors, quantile = self.errors, float(special.stdtrit(self.errors.freedom, 1 - failure / 2))
             rest = quantile**2 * errors.variance
             ends = (self.model.end(quantile * errors.design_effect**0.5, sign) - self.model.estimate for sign in (-1, 1))
             below, above = (float(np.sqrt(distance**2 + rest)) for distance in ends)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearly.estimate.intervals import Interval, interval
+from nearly.estimate.half_samples import lengthened
+from nearly.estimate.intervals import Interval, failure_at, interval
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +36,10 @@ class Evidence:
         return interval(
             theta, replicates, share, self.confidence, look=self.look, seen_in=seen_in, units=self.units, group_rows=rows
         )
+
+    def lengthened(self, found: Interval, theta: Floats, half_samples: Floats) -> Interval:
+        """Intervals of cells that jump where a test of estimates changes its outcome."""
+        return lengthened(found, theta, half_samples, len(self.group_rows), failure_at(self.confidence, self.look))
 
 
 def nothing(cells: int = 1) -> Interval:

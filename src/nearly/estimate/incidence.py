@@ -21,8 +21,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaln, gammaln, logsumexp
 
+from nearly.algebra import special
 from nearly.errors import SchemaError
 
 Floats = NDArray[np.float64]
@@ -105,8 +105,14 @@ def log_likelihoods(groups: int, limit: int, places: Floats) -> Floats:
     """log P(k | 1 <= k <= limit) for each k (rows) at places (log(alpha + 1), log(beta)) of shape ... x 2."""
     k = np.arange(1, limit + 1).reshape(-1, *[1] * (places.ndim - 1))
     alpha, beta = np.exp(places[..., 0]) - 1, np.exp(places[..., 1])
-    chances = gammaln(groups + 1) - gammaln(k + 1) - gammaln(groups - k + 1) + gammaln(alpha + k) + gammaln(beta + groups - k)
-    return np.asarray(chances - logsumexp(chances, axis=0), dtype=float)
+    chances = (
+        special.gammaln(groups + 1)
+        - special.gammaln(k + 1)
+        - special.gammaln(groups - k + 1)
+        + special.gammaln(alpha + k)
+        + special.gammaln(beta + groups - k)
+    )
+    return np.asarray(chances - special.logsumexp(chances, axis=0), dtype=float)
 
 
 def most_likely(counts: Floats, groups: int, limit: int) -> Floats:
@@ -160,8 +166,8 @@ def _expected_reciprocal(alpha: float, beta: float, k: NDArray[np.int64], groups
     """E[1 / (k + X)] for X ~ BetaBinomial(further; alpha + k, beta + m - k), for each k."""
     x, width = _terms(further)
     first, second = (alpha + k)[:, None], (beta + groups - k)[:, None]
-    chances = gammaln(further + 1) - gammaln(x + 1) - gammaln(further - x + 1)
-    chances = np.exp(chances + betaln(first + x, second + further - x) - betaln(first, second)) * width
+    chances = special.gammaln(further + 1) - special.gammaln(x + 1) - special.gammaln(further - x + 1)
+    chances = np.exp(chances + special.betaln(first + x, second + further - x) - special.betaln(first, second)) * width
     return np.asarray((chances / (k[:, None] + x)).sum(axis=1) / chances.sum(axis=1), dtype=float)
 
 

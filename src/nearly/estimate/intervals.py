@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
+from nearly.algebra import special
 from nearly.algebra.moments import check_confidence
 from nearly.errors import SchemaError
 
@@ -67,6 +67,10 @@ class Interval:
     def withheld(self) -> NDArray[np.bool_]:
         """Cells for which no interval is given."""
         return np.isnan(self.low) | np.isnan(self.high)
+
+    def only(self, chosen: NDArray[np.bool_]) -> Interval:
+        """The intervals of some cells, and none of the others."""
+        return Interval(*(np.where(chosen, each, np.nan) for each in (self.low, self.high, self.error)))
 
 
 def joined(intervals: Sequence[Interval]) -> Interval:
@@ -196,7 +200,7 @@ class _Moments:
 
 def _at_level(failure: float, cells: _Cells, seen_in: ArrayLike | None) -> Interval:
     moments = _moments(cells)
-    quantile = np.asarray(stdtrit(moments.freedom, 1 - failure / 2), dtype=float)
+    quantile = np.asarray(special.stdtrit(moments.freedom, 1 - failure / 2), dtype=float)
     left = np.maximum(_untransformed(quantile, moments.skewness, cells.share), quantile)
     right = np.minimum(_untransformed(-quantile, moments.skewness, cells.share), -quantile)
     complete, usable = cells.share >= 1, _usable(cells, seen_in)

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
+from nearly.algebra import special
 from nearly.estimate.evidence import Evidence, nothing
 from nearly.estimate.intervals import Interval
 
@@ -60,8 +60,8 @@ class OrderedValues:
         if not count:
             return nothing()
         below, above = self._share_below(self.quantile(p), read)
-        middle = logit(np.clip(p, 0.5 / count, 1 - 0.5 / count))
-        first, last = (count * float(expit(each)) for each in (middle - above, middle + below))
+        middle = special.logit(np.clip(p, 0.5 / count, 1 - 0.5 / count))
+        first, last = (count * float(special.expit(each)) for each in (middle - above, middle + below))
         low = self.ordered[int(np.ceil(first - _HAIR)) - 1] if first > FEWEST else np.nan
         high = self.ordered[int(np.floor(last + _HAIR))] if last < count - FEWEST else np.nan
         if low == high:
@@ -80,9 +80,9 @@ class OrderedValues:
         groups = len(read.group_rows)
         sums, counts = np.bincount(self.groups, below, groups), np.bincount(self.groups, minlength=groups)
         edge = 0.5 / len(below)
-        theta = logit(np.clip([below.mean()], edge, 1 - edge))
+        theta = special.logit(np.clip([below.mean()], edge, 1 - edge))
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.where(counts < len(below), (below.sum() - sums) / (len(below) - counts), np.nan)
-        copies = logit(np.clip(shares, edge, 1 - edge))[:, None]
+        copies = special.logit(np.clip(shares, edge, 1 - edge))[:, None]
         found = read.interval(theta, copies, np.count_nonzero(counts))
         return (float(theta[0] - found.low[0]), float(found.high[0] - theta[0]))

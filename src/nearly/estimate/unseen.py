@@ -26,7 +26,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
-from scipy.special import gammaln
+
+from nearly.algebra import special
 
 Floats = NDArray[np.float64]
 
@@ -214,15 +215,15 @@ def hypergeometric(groups: int, population: float, occurrences: Floats) -> Float
     k, total = np.arange(groups + 1.0)[:, None], occurrences[None]
     room = population - total - groups + k
     possible = (k <= total) & (room > -1)
-    logs = _choose(total, np.minimum(k, total)) - gammaln(groups - k + 1)
-    logs = logs + gammaln(np.maximum(population - total, 0) + 1) - gammaln(np.where(possible, room, 0) + 1)
+    logs = _choose(total, np.minimum(k, total)) - special.gammaln(groups - k + 1)
+    logs = logs + special.gammaln(np.maximum(population - total, 0) + 1) - special.gammaln(np.where(possible, room, 0) + 1)
     logs = np.where(possible, logs, -np.inf)
     chances = np.exp(logs - logs.max(axis=0))
     return np.asarray(chances / chances.sum(axis=0), dtype=float)
 
 
 def _choose(total: Floats, part: Floats) -> Floats:
-    return np.asarray(gammaln(total + 1) - gammaln(part + 1) - gammaln(total - part + 1), dtype=float)
+    return np.asarray(special.gammaln(total + 1) - special.gammaln(part + 1) - special.gammaln(total - part + 1), dtype=float)
 
 
 def _polynomials(points: Floats) -> Floats:

@@ -113,7 +113,5 @@ def check(frame: Any, bound: BoundSet) -> list[Violation]:
 
 def _check(constraint: BoundConstraint) -> Check:
     """The constraint in the terms of the engine: its predicate as SQL, its ranges as limits on columns."""
-    limits = []
-    for name, given in constraint.given.values.items():
-        limits.append(Limits(name, given.low, given.high, given.nullable))
-    return Check(constraint.given.predicate, tuple(limits))
+    ranges = constraint.given.values.items()
+    return Check(constraint.given.predicate, tuple(Limits(name, each.low, each.high, each.nullable) for name, each in ranges))

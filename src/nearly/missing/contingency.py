@@ -10,6 +10,7 @@ from nearly.answer import Answer
 from nearly.engine.engine import Engine
 from nearly.engine.history import frame_of
 from nearly.errors import ConstraintError, SchemaError
+from nearly.missing import DEFAULT_SECONDS
 from nearly.missing.constraint_set import ConstraintSet, Violation, check
 from nearly.missing.joins.join_bounds import JoinBounds
 from nearly.missing.joins.join_range import JoinRange
@@ -26,8 +27,6 @@ from nearly.plan.values.regions import RowSpace
 
 Ask = Callable[[str], Iterator[Answer]]
 """Answers of a query over the certain rows, tighter and tighter; the last one is the one to rely on."""
-
-DEFAULT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +60,7 @@ class Contingency:
 
     def state(self, table: str, constraints: Any) -> MissingRows | None:
         """Replace what is known of a table's missing rows; None or no constraints forget it."""
+        self.engine.catalog.table(table).refuse_derived("what is stated about missing rows")
         schema = self.engine.catalog.schema(table)
         given = ConstraintSet.of(constraints)
         if not given:
@@ -80,22 +80,20 @@ class Contingency:
         bound = bind(tree, self.engine.catalog.schema)
         query = range_query(bound)
         known = {scan.table.lower(): self._known(scan.table) for scan in query.scans}
-        if not any(known.values()):
+        problems = {name: stated.problem for name, stated in known.items() if stated is not None}
+        if not problems:
             names = ", ".join(sorted({scan.table for scan in query.scans}))
             raise ConstraintError(
                 f"nothing is stated about missing rows of {names}; use db.missing(table, [nearly.Constraint(...)])"
             )
         wider, pieces = extended(tree, query.items)
         if len(query.scans) > 1:
-            problems = {name: stated.problem for name, stated in known.items() if stated is not None}
             bounds = JoinBounds(query, problems, self.engine, TimeLimit(seconds))
             yield from JoinRange(query, bound.types, bounds).answers(ask(wider), pieces)
             return
-        (stated,) = known.values()
-        if stated is None:
-            return
+        (problem,) = problems.values()
         for certain in ask(wider):
-            yield TableRange(stated.problem, query, bound.types, TimeLimit(seconds)).answer(certain, pieces)
+            yield TableRange(problem, query, bound.types, TimeLimit(seconds)).answer(certain, pieces)
 
     def _known(self, table: str) -> MissingRows | None:
         stated = self._stated.get(table.lower())

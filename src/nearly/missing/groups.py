@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from nearly.algebra.boxes import Box, Region, box, difference, intersection
 from nearly.algebra.ordered_sets import ONLY_NULL, OrderedSet
 from nearly.errors import Unsupported
-from nearly.missing.range_answer import Key
+from nearly.missing.range_query import Key
 from nearly.missing.statements.bound_set import BoundSet
 from nearly.plan.types import STRING
 from nearly.plan.values.domains import OrderedDomain
@@ -65,36 +65,24 @@ def _unlisted(rest: Sequence[Box], columns: Sequence[str], listed: Sequence[Key]
 
 def _keys(each: Box, columns: Sequence[str], rows: RowSpace) -> list[Key] | None:
     """All keys in a box; None when they are too many."""
-    sides = []
-    for column in columns:
-        values = _values(each.sides.get(column, rows.everything[column]), rows.domains[column])
-        if values is None:
-            return None
-        sides.append(values)
-    return list(product(*sides)) if math.prod(map(len, sides)) <= MOST_NEW_GROUPS else None
+    found = [_values(each.sides.get(column, rows.everything[column]), rows.domains[column]) for column in columns]
+    sides = [values for values in found if values is not None]
+    few = len(sides) == len(found) and math.prod(map(len, sides)) <= MOST_NEW_GROUPS
+    return list(product(*sides)) if few else None
 
 
 def _values(side: OrderedSet, domain: OrderedDomain) -> list[Any] | None:
     found: list[Any] = [None] if side.null else []
     for first, end in side.pieces:
-        ranks = _ranks(first, end, domain)
-        if ranks is None or len(found) > MOST_NEW_GROUPS:
+        single = end == domain.next(first)
+        if not single and (domain.type == STRING or end - first > MOST_NEW_GROUPS - len(found)):
             return None
-        found += [domain.value(rank) for rank in ranks]
+        found += [domain.value(rank) for rank in ([first] if single else range(first, end))]
     return found
-
-
-def _ranks(first: Any, end: Any, domain: OrderedDomain) -> Iterator[Any] | range | list[Any] | None:
-    if domain.type == STRING:
-        return [first] if end == domain.next(first) else None
-    return range(first, end) if end - first <= MOST_NEW_GROUPS else None
 
 
 def key_columns(columns: Sequence[str | None]) -> list[str]:
     """The grouping columns; an expression as a key has no region."""
-    found = []
-    for column in columns:
-        if column is None:
-            raise Unsupported("a range grouped by an expression; group by columns")
-        found.append(column)
-    return found
+    if None in columns:
+        raise Unsupported("a range grouped by an expression; group by columns")
+    return [column for column in columns if column is not None]

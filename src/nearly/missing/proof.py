@@ -7,7 +7,7 @@ shrinks a sum by that many units.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -47,10 +47,12 @@ def witness(problem: Problem, found: AggregateRange, side: str, *, counted: bool
     space = problem.bound.rows
     rows = [(decoded(row, space), count) for row, count in (*_chosen(end, found, space), *_rest(end, problem)) if count]
     if counted:
-        return _table([row for row, _ in rows], space, {COUNT: [count for _, count in rows]})
+        table = _table([row for row, _ in rows], space)
+        name = COUNT if COUNT not in table.column_names else f"{COUNT}_"
+        return table.append_column(name, pa.array([count for _, count in rows], pa.int64()))
     if (total := sum(count for _, count in rows)) > MOST_ROWS:
         raise ConstraintError(f"the instance has {total:,} rows; ask for witness(..., counted=True), which lists equal rows once")
-    return _table([row for row, count in rows for _ in range(count)], space, {})
+    return _table([row for row, count in rows for _ in range(count)], space)
 
 
 def _chosen(end: End, found: AggregateRange, space: RowSpace) -> Counted:
@@ -84,7 +86,7 @@ def _counting(cell: Region, found: AggregateRange, target: Any, space: RowSpace)
         if reach is None or target not in (reach.low, reach.high):
             continue
         for pins in _corners(each, measure, space):
-            pinned = _pinned(each, pins, space)
+            pinned = each & Box({column: span(rank, space.domains[column].next(rank)) for column, rank in pins.items()})
             there = None if pinned is None else span_of(pinned)
             if pinned is not None and there is not None and there.low == target:
                 return point(pinned, pins)
@@ -108,10 +110,6 @@ def _corners(each: Box, measure: MissingMeasure, space: RowSpace) -> Iterator[di
         yield dict(zip(columns, chosen, strict=True))
 
 
-def _pinned(each: Box, pins: Mapping[str, Rank], space: RowSpace) -> Box | None:
-    return each & Box({column: span(rank, space.domains[column].next(rank)) for column, rank in pins.items()})
-
-
 def _silent(cell: Region, question: RangeQuestion, space: RowSpace) -> dict[str, Rank | None]:
     """A row of the cell that does not count: outside the query, or with a null in the measure."""
     outside = difference(cell, question.region, space.everything)
@@ -124,16 +122,11 @@ def _silent(cell: Region, question: RangeQuestion, space: RowSpace) -> dict[str,
     return point(cell[0], {})
 
 
-def _table(rows: list[dict[str, Any]], space: RowSpace, extra: dict[str, list[int]]) -> pa.Table:
-    columns = {}
-    for column in space.schema.columns:
-        type_ = to_arrow(column.type) if is_simple(column.type) else pa.null()
-        columns[column.name] = pa.array([row.get(column.name) for row in rows], type_)
-    names, arrays = list(columns), list(columns.values())
-    for name, values in extra.items():
-        names.append(name if name not in columns else f"{name}_")
-        arrays.append(pa.array(values, pa.int64()))
-    return pa.Table.from_arrays(arrays, names=names)
+def _table(rows: list[dict[str, Any]], space: RowSpace) -> pa.Table:
+    columns = space.schema.columns
+    types = [to_arrow(column.type) if is_simple(column.type) else pa.null() for column in columns]
+    arrays = [pa.array([row.get(column.name) for row in rows], type_) for column, type_ in zip(columns, types, strict=True)]
+    return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,9 @@ import pyarrow as pa
 
 from nearly.answer import Answer, Proof, relative_error
 from nearly.errors import Unsupported
-from nearly.missing.range_query import AverageParts, RangeQuery
+from nearly.missing.range_query import AverageParts, Key, RangeQuery
 from nearly.plan.values.ranges import Extent
 
-Key = tuple[Any, ...]
-"""The values of the grouping columns."""
 RowEnds = tuple[Extent | None, ...]
 """The ranges of one row; None for a key."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
@@ -14,6 +15,9 @@ from nearly.errors import Unsupported
 from nearly.plan.aggregate_block import aggregate_block
 from nearly.plan.expressions import AggregateCall, Column, Expression, columns_of
 from nearly.plan.nodes import BoundQuery, Scan
+
+Key = tuple[Any, ...]
+"""The values of the grouping columns."""
 
 FUNCTIONS = ("sum", "count", "avg", "min", "max")
 PIECE = "nearly_piece_"

@@ -14,17 +14,8 @@ from nearly.missing.programmes.cells import TimeLimit
 from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
 from nearly.missing.programmes.problem import Problem
 from nearly.missing.proof import RangeProof
-from nearly.missing.range_answer import (
-    EMPTY_TOTAL,
-    NO_ROWS,
-    GroupRanges,
-    Key,
-    KnownAggregate,
-    RowEnds,
-    certain_keys,
-    known_aggregate,
-)
-from nearly.missing.range_query import AnswerColumn, AverageParts, RangeQuery
+from nearly.missing.range_answer import EMPTY_TOTAL, NO_ROWS, GroupRanges, KnownAggregate, RowEnds, certain_keys, known_aggregate
+from nearly.missing.range_query import AnswerColumn, AverageParts, Key, RangeQuery
 from nearly.missing.statements.bound_set import sources_of
 from nearly.plan.types import DataType
 from nearly.plan.values.regions import Regions
@@ -69,11 +60,14 @@ class TableRange:
         ]
 
     def _rows(self, ranger: Ranger, keys: Sequence[Key], certain: Callable[[int], Known]) -> list[Ends]:
-        return [self._row(ranger, key, certain(row)) for row, key in enumerate(keys)]
+        found = []
+        for row, key in enumerate(keys):
+            region, known = self._group(key), certain(row)
+            found.append(tuple(self._range(ranger, item, region, known(place)) for place, item in enumerate(self.query.items)))
+        return found
 
-    def _row(self, ranger: Ranger, key: Key, certain: Known) -> Ends:
-        region = intersection(self._where, group_region(self._columns, key, self._regions.rows))
-        return tuple(self._range(ranger, item, region, certain(place)) for place, item in enumerate(self.query.items))
+    def _group(self, key: Key) -> Region:
+        return intersection(self._where, group_region(self._columns, key, self._regions.rows))
 
     def _range(self, ranger: Ranger, item: AnswerColumn, region: Region, certain: KnownAggregate) -> AggregateRange | None:
         if item.call is None:
@@ -84,8 +78,7 @@ class TableRange:
         return ranger(item.call.function, RangeQuestion(region, MissingMeasure(self._regions, argument)), certain)
 
     def _can_appear(self, ranger: Ranger, key: Key) -> bool:
-        region = intersection(self._where, group_region(self._columns, key, self._regions.rows))
-        found = ranger("count", RangeQuestion(region, MissingMeasure(self._regions, None)), EMPTY_TOTAL)
+        found = ranger("count", RangeQuestion(self._group(key), MissingMeasure(self._regions, None)), EMPTY_TOTAL)
         return found.high is None or found.high > 0
 
     def _other(self, rest: Region) -> RowEnds | None:

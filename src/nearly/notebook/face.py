@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 from nearly.answer import Answer
-from nearly.display.status import Clock, progress_line, remarks
+from nearly.display.status import Clock, Doing, progress_line, remarks, waiting
 from nearly.display.trail import Trail
 from nearly.notebook.plot import convergence_plot
-from nearly.notebook.table import html_table, paragraph
+from nearly.printing.echo import drew
 from nearly.printing.frame import TextTable
+from nearly.printing.html import html_table, paragraph
 from nearly.printing.numbers import duration_text
 
 SHOWN_ROWS = 25
+TOLD_SECONDS = 0.5
 
 
 class Notebook:
@@ -27,19 +30,51 @@ class Notebook:
         shell = ipython.get_ipython() if ipython is not None else None
         return shell is not None and hasattr(shell, "kernel")
 
-    def show(self, answers: Iterable[Answer]) -> None:
-        """Replace the output with each answer."""
+    def show(self, answers: Iterable[Answer], doing: Doing = waiting) -> None:
+        """Replace the output with each answer; until the first, tell what is done and how long already."""
         display: Any = import_module("IPython.display")
         clock = Clock()
         trail = Trail(SHOWN_ROWS)
-        handle = display.display(display.HTML(paragraph("reading ...")), display_id=True)
-        for answer in answers:
-            clock.tick(answer)
-            trail.add(answer)
-            handle.update(display.HTML(page(answer, trail, clock)))
+        handle = display.display(display.HTML(paragraph(f"{doing().what} ...")), display_id=True)
+
+        def tell() -> None:
+            handle.update(display.HTML(paragraph(f"{doing().what} ... {duration_text(clock.running)}")))
+
+        with _Waiting(tell) as waited:
+            for answer in answers:
+                waited.end()
+                clock.tick(answer)
+                trail.add(answer)
+                handle.update(display.HTML(page(answer, trail, clock)))
 
     def finish(self, answer: Answer) -> None:
-        """The last output stands already; it says itself whether it is exact."""
+        """The last output stands already and says itself whether it is exact; the cell shall not show the answer again."""
+        drew(answer)
+
+
+class _Waiting:
+    """Tells every half second that there is no answer yet, from a thread of its own."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="nearly-waiting", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """There is one now."""
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(TOLD_SECONDS):
+            self._tell()
 
 
 def page(answer: Answer, trail: Trail, clock: Clock) -> str:

@@ -9,6 +9,7 @@ from html import escape
 from nearly.answer import Answer
 from nearly.display.trail import Point, Trail
 from nearly.printing.cells import value_text
+from nearly.printing.html import picture
 from nearly.printing.numbers import number_text
 
 WIDTH, HEIGHT = 420, 150
@@ -45,7 +46,8 @@ def convergence_plot(answer: Answer, trail: Trail) -> str:
     for place in sorted(trail.evolving):
         points = tuple(each for each in trail.points(0, place) if math.isfinite(each.value)) if answer.table.num_rows else ()
         if len(points) >= 2:
-            return drawing(points, _title(answer, trail, place))
+            title = _title(answer, trail, place)
+            return picture(drawing(points, title), f"{title}: its value and interval while more is read")
     return ""
 
 
@@ -53,11 +55,12 @@ def drawing(points: tuple[Point, ...], title: str) -> str:
     """An SVG with the band of the intervals, the line of the values, and the ends of both axes."""
     scale = Scale.of(points)
     bottom = HEIGHT - BOTTOM
+    line = " ".join(f"{scale.x(each.progress):.1f},{scale.y(each.value):.1f}" for each in points)
     parts = [
         f'<text x="{LEFT}" y="14" font-size="12" fill="#444">{escape(title)}</text>',
         f'<path d="M{LEFT},{TOP} V{bottom} H{WIDTH - RIGHT}" fill="none" stroke="#bbb"/>',
         f'<polygon points="{_band(points, scale)}" fill="#0a7ea4" fill-opacity="0.18"/>',
-        f'<polyline points="{_line(points, scale)}" fill="none" stroke="#0a7ea4" stroke-width="1.5"/>',
+        f'<polyline points="{line}" fill="none" stroke="#0a7ea4" stroke-width="1.5"/>',
         *(f'<circle cx="{scale.x(each.progress):.1f}" cy="{scale.y(each.value):.1f}" r="2" fill="#0a7ea4"/>' for each in points),
         _label(LEFT - 4, TOP + 4, "end", number_text(scale.high)), _label(LEFT - 4, bottom, "end", number_text(scale.low)),
         _label(LEFT, HEIGHT - 8, "start", "0 % read"), _label(WIDTH - RIGHT, HEIGHT - 8, "end", "100 %"),
@@ -72,10 +75,6 @@ def _band(points: tuple[Point, ...], scale: Scale) -> str:
     upper = [f"{x:.1f},{scale.y(high):.1f}" for x, _, high in known]
     lower = [f"{x:.1f},{scale.y(low):.1f}" for x, low, _ in reversed(known)]
     return " ".join([*upper, *lower])
-
-
-def _line(points: tuple[Point, ...], scale: Scale) -> str:
-    return " ".join(f"{scale.x(each.progress):.1f},{scale.y(each.value):.1f}" for each in points)
 
 
 def _label(x: float, y: float, anchor: str, text: str) -> str:

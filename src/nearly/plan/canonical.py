@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import count
 from typing import Any, cast
 
-from nearly.plan.expressions import Call, Column, Expression, map_value, substitute, transform
+from nearly.plan.expressions import Call, Column, Expression, chain, chained, map_value, substitute, transform
 from nearly.plan.nodes import Field, GroupBy, Output, Plan, Project
 
 COMMUTATIVE = frozenset({"=", "<>", "<=>", "+", "*"})
@@ -92,17 +92,19 @@ class _Changing:
         return transform(expression, self._ordered)
 
     def _ordered(self, each: Expression) -> Expression:
-        match each:
-            case Column():
-                return replace(each, name=self.read.get(each.name, each.name))
-            case Call(function=function, arguments=(left, right)) if function in MIRRORED:
-                return replace(each, function=MIRRORED[function], arguments=(right, left))
-            case Call(function="and" | "or"):
-                parts = sorted(_flat(each, each.function), key=repr)
-                return reduce(lambda left, right: replace(each, arguments=(left, right)), parts)
-            case Call(function=function) if function in COMMUTATIVE:
-                return replace(each, arguments=tuple(sorted(each.arguments, key=repr)))
-        return each
+        return replace(each, name=self.read.get(each.name, each.name)) if isinstance(each, Column) else in_order(each)
+
+
+def in_order(each: Expression) -> Expression:
+    """An expression whose parts are in one order already, in one of the ways to write it."""
+    match each:
+        case Call(function=function, arguments=(left, right)) if function in MIRRORED:
+            return replace(each, function=MIRRORED[function], arguments=(right, left))
+        case Call(function="and" | "or"):
+            return chained(sorted(chain(each, each.function), key=repr), each.function)
+        case Call(function=function) if function in COMMUTATIVE:
+            return replace(each, arguments=tuple(sorted(each.arguments, key=repr)))
+    return each
 
 
 def _without_renaming(node: GroupBy | Project) -> GroupBy | Project:
@@ -112,12 +114,3 @@ def _without_renaming(node: GroupBy | Project) -> GroupBy | Project:
         node = replace(node, child=below.child)
         node = cast("GroupBy | Project", node.map_own_expressions(partial(substitute, values=given)))
     return node
-
-
-def _flat(expression: Expression, function: str) -> Iterator[Expression]:
-    """What a chain of the same connective connects."""
-    if isinstance(expression, Call) and expression.function == function:
-        for argument in expression.arguments:
-            yield from _flat(argument, function)
-    else:
-        yield expression

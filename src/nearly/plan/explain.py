@@ -5,36 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nearly.plan.expressions import (
-    AggregateCall,
-    Call,
-    Cast,
-    Column,
-    Expression,
-    Literal,
-    SortKey,
-    Subquery,
-    UserCall,
-    WindowCall,
-    WindowFrame,
-)
-from nearly.plan.nodes import (
-    Apply,
-    Exchange,
-    Filter,
-    GroupBy,
-    Input,
-    Join,
-    Limit,
-    Output,
-    Plan,
-    Project,
-    Scan,
-    SetOperation,
-    Sort,
-    Values,
-    Window,
-)
+from nearly.plan import nodes
+from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal, SortKey, Subquery, UserCall, WindowCall
+from nearly.plan.nodes import Output, Plan
 
 Note = Callable[[Plan], str]
 _INFIX = frozenset({"+", "-", "*", "/", "%", "div", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "like", "||"})
@@ -53,33 +26,29 @@ def describe(plan: Plan) -> str:
     return type(plan).__name__ if teller is None else teller(plan)
 
 
-def _join(plan: Join) -> str:
-    return f"Join {plan.kind}" + (f" on {show(plan.condition)}" if plan.condition else "")
-
-
-def _aggregate(plan: GroupBy) -> str:
+def _aggregate(plan: nodes.GroupBy) -> str:
     sets = f" grouping sets {list(plan.sets)}" if plan.sets is not None else ""
     return f"Aggregate by [{_outputs(plan.keys)}] of [{_outputs(plan.aggregates)}]{sets}"
 
 
-def _exchange(plan: Exchange) -> str:
+def _exchange(plan: nodes.Exchange) -> str:
     return f"Exchange {plan.kind}" + (f" by {', '.join(key.name for key in plan.keys)}" if plan.keys else "")
 
 
 _TELLERS: dict[type[Plan], Callable[..., str]] = {
-    Scan: lambda plan: f"Scan {plan.table} [{', '.join(field.source for field in plan.fields)}]",
-    Input: lambda plan: f"Input {plan.source}",
-    Values: lambda plan: f"Values {len(plan.rows)} row(s)",
-    Filter: lambda plan: f"Filter {show(plan.predicate)}",
-    Project: lambda plan: f"Project {_outputs(plan.outputs)}".rstrip(),
-    Join: _join,
-    GroupBy: _aggregate,
-    Window: lambda plan: f"Window {_outputs(plan.outputs)}",
-    SetOperation: lambda plan: f"{plan.kind.capitalize()}{' all' if plan.every else ''}",
-    Sort: lambda plan: f"Sort {', '.join(_key(key) for key in plan.keys)}",
-    Limit: lambda plan: f"Limit {plan.count}" + (f" offset {plan.offset}" if plan.offset else ""),
-    Apply: lambda plan: f"Apply {plan.function} to [{', '.join(column.name for column in plan.taken)}]",
-    Exchange: _exchange,
+    nodes.Scan: lambda plan: f"Scan {plan.table} [{', '.join(field.source for field in plan.fields)}]",
+    nodes.Input: lambda plan: f"Input {plan.source}",
+    nodes.Values: lambda plan: f"Values {len(plan.rows)} row(s)",
+    nodes.Filter: lambda plan: f"Filter {show(plan.predicate)}",
+    nodes.Project: lambda plan: f"Project {_outputs(plan.outputs)}".rstrip(),
+    nodes.Join: lambda plan: f"Join {plan.kind}" + (f" on {show(plan.condition)}" if plan.condition else ""),
+    nodes.GroupBy: _aggregate,
+    nodes.Window: lambda plan: f"Window {_outputs(plan.outputs)}",
+    nodes.SetOperation: lambda plan: f"{plan.kind.capitalize()}{' all' if plan.every else ''}",
+    nodes.Sort: lambda plan: f"Sort {', '.join(_key(key) for key in plan.keys)}",
+    nodes.Limit: lambda plan: f"Limit {plan.count}" + (f" offset {plan.offset}" if plan.offset else ""),
+    nodes.Apply: lambda plan: f"Apply {plan.function} to [{', '.join(column.name for column in plan.taken)}]",
+    nodes.Exchange: _exchange,
 }
 
 
@@ -95,9 +64,7 @@ def show(expression: Expression) -> str:
         case Call() if expression.function in _INFIX and len(expression.arguments) == 2:
             left, right = (show(argument) for argument in expression.arguments)
             return f"({left} {expression.function} {right})"
-        case Call():
-            return f"{expression.function}({', '.join(show(argument) for argument in expression.arguments)})"
-        case UserCall():
+        case Call() | UserCall():
             return f"{expression.function}({', '.join(show(argument) for argument in expression.arguments)})"
         case AggregateCall():
             inner = ", ".join(show(argument) for argument in expression.arguments) or "*"
@@ -106,7 +73,9 @@ def show(expression: Expression) -> str:
         case WindowCall():
             by = ", ".join(show(each) for each in expression.partition)
             order = ", ".join(_key(key) for key in expression.order)
-            return f"{show(expression.call)} over (by {by or '-'} order {order or '-'}{_frame(expression.frame)})"
+            frame = expression.frame
+            within = "" if frame is None else f" {frame.unit} {_bound(frame.start)} to {_bound(frame.end)}"
+            return f"{show(expression.call)} over (by {by or '-'} order {order or '-'}{within})"
         case Subquery():
             inside = "; ".join(line.strip() for line in explain(expression.plan).splitlines())
             operands = ", ".join(show(each) for each in expression.operands)
@@ -127,10 +96,6 @@ def _outputs(outputs: tuple[Output, ...]) -> str:
 def _key(key: SortKey) -> str:
     nulls = "" if key.nulls_first == key.ascending else f" nulls {'first' if key.nulls_first else 'last'}"
     return f"{show(key.expression)} {'asc' if key.ascending else 'desc'}{nulls}"
-
-
-def _frame(frame: WindowFrame | None) -> str:
-    return "" if frame is None else f" {frame.unit} {_bound(frame.start)} to {_bound(frame.end)}"
 
 
 def _bound(offset: int | None) -> str:

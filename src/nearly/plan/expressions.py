@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nearly.plan.immutable import Remembering, node
+from nearly.plan.immutable import Holder, Remembering, node, with_fields
 from nearly.plan.types import BOOLEAN, DataType
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Cast(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class SortKey:
+class SortKey(Holder):
     """One key of an ordering, with the place of nulls spelled out."""
 
     expression: Expression
@@ -126,7 +127,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
 def expressions_in(value: Any) -> Iterator[Expression]:
     if isinstance(value, Expression):
         yield value
-    elif isinstance(value, SortKey):
+    elif isinstance(value, Holder):
         yield value.expression
     elif isinstance(value, tuple):
         for each in value:
@@ -158,21 +159,17 @@ def map_children(expression: E, change: Callable[[Expression], Expression]) -> E
     """The same expression over changed children; the very same object when nothing changed."""
     if isinstance(expression, Literal | Column):
         return expression
-    changes: dict[str, Any] = {}
-    for field in fields(expression):
-        old = getattr(expression, field.name)
-        new = map_value(old, change)
-        if new is not old:
-            changes[field.name] = new
-    return replace(expression, **changes) if changes else expression
+    return with_fields(expression, lambda value: map_value(value, change))
 
 
 def map_value(value: Any, change: Callable[[Expression], Expression]) -> Any:
+    """The value of a field with the expressions in it changed."""
     if isinstance(value, Expression):
         return change(value)
-    if isinstance(value, SortKey):
-        new = change(value.expression)
-        return value if new is value.expression else replace(value, expression=new)
+    if isinstance(value, Holder):
+        held: Any = value
+        new = change(held.expression)
+        return held if new is held.expression else replace(held, expression=new)
     if isinstance(value, tuple):
         mapped = tuple(map_value(each, change) for each in value)
         return value if all(a is b for a, b in zip(mapped, value, strict=True)) else mapped
@@ -223,21 +220,26 @@ def has_aggregate(expression: Expression) -> bool:
     return any(has_aggregate(child) for child in children(expression))
 
 
-def conjuncts(predicate: Expression | None) -> tuple[Expression, ...]:
-    """The parts of a conjunction: `a AND (b AND c)` gives a, b, c."""
-    if predicate is None:
-        return ()
-    if isinstance(predicate, Call) and predicate.function == "and":
-        return tuple(part for argument in predicate.arguments for part in conjuncts(argument))
+def chain(predicate: Expression, connective: str) -> tuple[Expression, ...]:
+    """What a chain of the same connective connects: of `and`, `a AND (b AND c)` gives a, b, c."""
+    if isinstance(predicate, Call) and predicate.function == connective:
+        return tuple(part for argument in predicate.arguments for part in chain(argument, connective))
     return (predicate,)
 
 
-def conjunction(parts: tuple[Expression, ...] | list[Expression]) -> Expression | None:
-    """AND of all parts; None for no part. Law: `conjuncts(conjunction(p)) == p` for parts that are no conjunctions."""
-    result: Expression | None = None
-    for part in parts:
-        result = part if result is None else Call(BOOLEAN, "and", (result, part))
-    return result
+def chained(parts: Sequence[Expression], connective: str) -> Expression:
+    """The parts, at least one, connected. Law: `chain(chained(p, c), c) == p` for parts that are no such chains."""
+    return reduce(lambda left, right: Call(BOOLEAN, connective, (left, right)), parts)
+
+
+def conjuncts(predicate: Expression | None) -> tuple[Expression, ...]:
+    """The parts of a conjunction."""
+    return () if predicate is None else chain(predicate, "and")
+
+
+def conjunction(parts: Sequence[Expression]) -> Expression | None:
+    """AND of all parts; None for no part."""
+    return chained(parts, "and") if parts else None
 
 
 TRUE = Literal(BOOLEAN, True)

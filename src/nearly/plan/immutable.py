@@ -5,10 +5,12 @@ A tree is hashed and asked for its names again and again while it is rewritten; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, dataclass_transform
 
 C = TypeVar("C", bound=type)
+R = TypeVar("R", bound="Remembering")
 
 
 class Remembering:
@@ -17,6 +19,13 @@ class Remembering:
     __slots__ = ("_hash", "_names")
     _hash: int
     _names: frozenset[str]
+
+
+class Holder:
+    """What has an expression and is none: a sort key, an output of a node."""
+
+    __slots__ = ()
+    expression: Any
 
 
 @dataclass_transform(frozen_default=True)
@@ -36,3 +45,16 @@ def node(cls: C) -> C:
     made.__hash__ = remembered
     found: C = made
     return found
+
+
+def with_fields(old: R, change: Callable[[Any], Any]) -> R:
+    """The same node with its fields changed; the very same object when nothing changed."""
+    node: Any = old
+    changes = {}
+    for field in fields(node):
+        before = getattr(node, field.name)
+        after = change(before)
+        if after is not before:
+            changes[field.name] = after
+    made: R = replace(node, **changes) if changes else old
+    return made

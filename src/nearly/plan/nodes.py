@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 from nearly.errors import SchemaError
-from nearly.plan.expressions import (
-    AggregateCall,
-    Column,
-    Expression,
-    SortKey,
-    WindowCall,
-    columns_of,
-    expressions_in,
-    map_value,
-)
-from nearly.plan.immutable import Remembering, node
+from nearly.plan.expressions import AggregateCall, Column, Expression, SortKey, WindowCall, columns_of, expressions_in, map_value
+from nearly.plan.immutable import Holder, Remembering, node, with_fields
 from nearly.plan.types import BOOLEAN, DataType
 
 JOIN_KINDS = ("inner", "left", "right", "full", "semi", "anti", "cross")
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class Output(Holder):
     """A column that a node computes: a plan-wide unique name and its expression."""
 
     name: str
@@ -46,7 +37,10 @@ class Plan(Remembering):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        raise NotImplementedError
+        """Those of its child, unless the node says otherwise."""
+        node: Any = self
+        found: tuple[Column, ...] = node.child.columns
+        return found
 
     @property
     def children(self) -> tuple[Plan, ...]:
@@ -64,28 +58,15 @@ class Plan(Remembering):
     def expressions(self) -> Iterator[Expression]:
         """The expressions this node evaluates itself."""
         for value in _values(self):
-            yield from _node_expressions(value)
+            yield from expressions_in(value)
 
     def map_children(self, change: Callable[[Plan], Plan]) -> Plan:
         """The same node over changed children; the very same object when nothing changed."""
-        changes = {}
-        for field in fields(self):
-            old = getattr(self, field.name)
-            if isinstance(old, Plan):
-                new = change(old)
-                if new is not old:
-                    changes[field.name] = new
-        return replace(self, **changes) if changes else self
+        return with_fields(self, lambda value: change(value) if isinstance(value, Plan) else value)
 
     def map_own_expressions(self, change: Callable[[Expression], Expression]) -> Plan:
         """The same node with changed expressions, children untouched."""
-        changes = {}
-        for field in fields(self):
-            old = getattr(self, field.name)
-            new = old if isinstance(old, Plan) else _map_node_value(old, change)
-            if new is not old:
-                changes[field.name] = new
-        return replace(self, **changes) if changes else self
+        return with_fields(self, lambda value: map_value(value, change))
 
     def map_expressions(self, change: Callable[[Expression], Expression]) -> Plan:
         """The whole tree with every expression changed."""
@@ -115,26 +96,6 @@ class Plan(Remembering):
 def _values(node: Plan) -> Iterator[Any]:
     for field in fields(node):
         yield getattr(node, field.name)
-
-
-def _node_expressions(value: Any) -> Iterator[Expression]:
-    if isinstance(value, Output):
-        yield value.expression
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _node_expressions(each)
-    else:
-        yield from expressions_in(value)
-
-
-def _map_node_value(value: Any, change: Callable[[Expression], Expression]) -> Any:
-    if isinstance(value, Output):
-        new = change(value.expression)
-        return value if new is value.expression else replace(value, expression=new)
-    if isinstance(value, tuple):
-        mapped = tuple(_map_node_value(each, change) for each in value)
-        return value if all(a is b for a, b in zip(mapped, value, strict=True)) else mapped
-    return map_value(value, change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +166,6 @@ class Filter(Plan):
     def __post_init__(self) -> None:
         if self.predicate.type != BOOLEAN:
             raise SchemaError(f"a filter needs a boolean, this one is {self.predicate.type}")
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.child.columns
 
 
 @node
@@ -312,10 +269,6 @@ class Sort(Plan):
     child: Plan
     keys: tuple[SortKey, ...]
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.child.columns
-
 
 @node
 class Limit(Plan):
@@ -324,10 +277,6 @@ class Limit(Plan):
     child: Plan
     count: int | None
     offset: int = 0
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.child.columns
 
 
 @node
@@ -364,10 +313,6 @@ class Exchange(Plan):
     child: Plan
     kind: str
     keys: tuple[Column, ...] = ()
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.child.columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ the parser. Whoever needs the query as text gets the words that were parsed here
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,6 +28,9 @@ MOST_JOINS = 100
 
 CHANGES = ("INSERT", "DELETE", "UPDATE", "MERGE")
 """Statements that change a table (`plan.statements`)."""
+
+_BEGINNINGS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", *CHANGES)
+"""Words with which a query or a statement begins."""
 
 PATH_FORMATS = frozenset({"parquet", "csv", "json", "orc", "avro", "text", "delta", "iceberg", "binaryfile", "jdbc", "hive", "xml"})
 
@@ -130,7 +135,7 @@ def _only_statement(text: str, tokens: list[Token]) -> exp.Expr:
         with deep_recursion():
             statements = [each for each in _Text().parser().parse(tokens, text) if each is not None]
     except SyntaxTrouble as trouble:
-        raise ParseError(f"not a query that Spark SQL would accept: {_explained(trouble)}") from None
+        raise ParseError(f"not a query that Spark SQL would accept: {_misspelt(tokens) or _explained(trouble)}") from None
     except RecursionError:
         raise ParseError("the query is nested too deeply") from None
     statements = [statement for statement in statements if not isinstance(statement, exp.Semicolon)]
@@ -139,6 +144,13 @@ def _only_statement(text: str, tokens: list[Token]) -> exp.Expr:
     if len(statements) > 1:
         raise ParseError(f"{len(statements)} statements were given; give one query at a time")
     return statements[0]
+
+
+def _misspelt(tokens: Sequence[Token]) -> str | None:
+    """The first word where it begins no statement but resembles one that does."""
+    word = tokens[0].text.upper()
+    close = difflib.get_close_matches(word, _BEGINNINGS, n=1, cutoff=0.7)
+    return f"it begins with {tokens[0].text!r}; did you mean {close[0]}?" if close and word not in _BEGINNINGS else None
 
 
 def _explained(trouble: SyntaxTrouble) -> str:
@@ -176,7 +188,7 @@ def _refuse_what_is_not_a_query(tree: exp.Expr) -> None:
         if isinstance(node, exp.DDL | exp.DML | exp.Command | exp.Into):
             raise ParseError(f"only a query is accepted, this one contains {node.key.upper()}")
         if isinstance(node, exp.Placeholder | exp.Parameter):
-            raise ParseError(f"parameter {node.sql()} has no value; write the value into the query")
+            raise ParseError(f"parameter {node.sql()} has no value; write the value into the query, or give it in args")
 
 
 def _refuse_emptiness(node: exp.Expr) -> None:
@@ -192,3 +204,10 @@ def _refuse_emptiness(node: exp.Expr) -> None:
             raise ParseError(f"{node.parent.name}(DISTINCT) has no argument")
         case exp.Alias() if node.this.is_star and not isinstance(node.this, exp.Subquery):
             raise ParseError(f"a star cannot have the name {node.alias!r}")
+
+
+def refuse_clauses_besides(node: exp.Expr, *known: str) -> None:
+    """Refuse a node that carries a clause nobody looks at: ignoring it would answer another question."""
+    for name, value in node.args.items():
+        if value and name not in known:
+            raise Unsupported(f"{node.key} with {name.strip('_').replace('_', ' ')}")

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import Any, TypeVar
 
-from nearly.plan.expressions import Call, Column, conjuncts
+from nearly.plan.expressions import Call, Column, Literal, conjuncts
 from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Limit, Output, Plan, Project, Scan, SetOperation, Sort, Values
 from nearly.plan.schema import FindTable
 
+T = TypeVar("T")
 Key = frozenset[str]
 Keys = frozenset[Key]
 NO_KEYS: Keys = frozenset()
@@ -45,7 +47,7 @@ def keys(plan: Plan, find_table: FindTable) -> Keys:
         case Apply():
             return NO_KEYS if plan.keys is None else frozenset({frozenset(column.name for column in plan.given[: plan.keys])})
         case SetOperation():
-            return NO_KEYS if plan.kind == "union" and plan.every else _of_set(plan, below)
+            return _of_union(plan, below) if plan.kind == "union" and plan.every else _of_set(plan, below)
     return below(plan.children[0]) if plan.children else NO_KEYS
 
 
@@ -63,7 +65,7 @@ def clustering(plan: Plan, find_table: FindTable) -> frozenset[str]:
             grouped = [key for key in plan.keys if isinstance(key.expression, Column) and key.expression.name in names]
             return frozenset(key.name for key in grouped) if plan.sets is None else frozenset()
         case Join():
-            return _joined_clustering(plan, find_table)
+            return after_join(plan, clustering(plan.left, find_table), clustering(plan.right, find_table))
         case SetOperation() | Values() | Apply():
             return frozenset()
     return clustering(plan.children[0], find_table) if plan.children else frozenset()
@@ -100,16 +102,36 @@ def _of_set(plan: SetOperation, below: Callable[[Plan], Keys]) -> Keys:
     return whole | frozenset(frozenset(names[name] for name in key) for key in below(plan.left))
 
 
-def _joined_clustering(plan: Join, find_table: FindTable) -> frozenset[str]:
-    left, right = clustering(plan.left, find_table), clustering(plan.right, find_table)
-    match plan.kind:
-        case "left" | "semi" | "anti":
-            return left
-        case "right":
-            return right
-        case "inner" | "cross":
-            return left | right
+def _of_union(plan: SetOperation, below: Callable[[Plan], Keys]) -> Keys:
+    """The keys of both sides together, where some column tells which side a row is of: it holds other constants in each."""
+    sides = plan.left, plan.right
+    for place, column in enumerate(plan.given):
+        left, right = (_constants(side, place) for side in sides)
+        if left and right and not left & right:
+            places = [{frozenset(_places(side, key)) for key in below(side)} for side in sides]
+            pairs = ((a, b) for a in places[0] for b in places[1])
+            return frozenset(frozenset({column.name, *(plan.given[each].name for each in a | b)}) for a, b in pairs)
+    return NO_KEYS
+
+
+def _places(plan: Plan, key: Key) -> list[int]:
+    return [place for place, column in enumerate(plan.columns) if column.name in key]
+
+
+def _constants(plan: Plan, place: int) -> frozenset[Any]:
+    """The only values that a column can have, as far as it is made of literals; none where it is not."""
+    match plan:
+        case Project() if isinstance(value := plan.outputs[place].expression, Literal) and value.value is not None:
+            return frozenset({value.value})
+        case SetOperation(kind="union"):
+            left, right = _constants(plan.left, place), _constants(plan.right, place)
+            return left | right if left and right else frozenset()
     return frozenset()
+
+
+def after_join(plan: Join, left: frozenset[T], right: frozenset[T]) -> frozenset[T]:
+    """Of what holds for the rows of either side, what holds for those of the join: nulls may come instead of a side's row."""
+    return {"inner": left | right, "cross": left | right, "right": right, "full": frozenset[T]()}.get(plan.kind, left)
 
 
 def equated(plan: Join, tests: tuple[str, ...] = ("=",)) -> list[tuple[Column, Column]]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nearly.plan.types import DataType
+
+if TYPE_CHECKING:
+    from nearly.plan.reading import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class HashedLayout:
 class TableSchema:
     """A version of a table: its columns, its key (empty when none is known), its size, the column whose ranges its blocks divide.
 
-    `shuffled` names a layout whose blocks are random samples of the rows.
+    `shuffled` names a layout whose blocks are random samples of the rows. `reading` makes of the stored rows those that users see,
+    where they differ.
     """
 
     name: str
@@ -42,6 +47,7 @@ class TableSchema:
     hashed: tuple[HashedLayout, ...] = ()
     shuffled: str | None = None
     version: int = 0
+    reading: Reading | None = None
 
 
 FindTable = Callable[[str], TableSchema]

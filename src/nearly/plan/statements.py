@@ -1,4 +1,4 @@
-"""SQL text that changes a table: INSERT, DELETE, UPDATE and MERGE as a Spark user writes them, taken apart.
+"""SQL text that changes a table: INSERT, DELETE, UPDATE and MERGE as a Spark user writes them, taken apart; or is about a view.
 
 What is left of a statement are names and parts of queries. Whoever runs it puts these parts into queries, and every query is
 checked as one (`plan.parse`) before an engine sees it. A clause that nobody reads is refused.
@@ -14,8 +14,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from nearly.errors import ParseError, SchemaError, Unsupported
-from nearly.plan.binding.clauses import refuse_clauses_besides
-from nearly.plan.parse import parse_query, read_text, to_text, tokens_of
+from nearly.plan.parse import parse_query, read_text, refuse_clauses_besides, to_text, tokens_of
+from nearly.plan.view_statements import CreateView, ViewStatement, parse_view_statement
 from nearly.plan.words import unread
 
 MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE = "matched", "not matched", "not matched by source"
@@ -87,15 +87,20 @@ class MergeInto:
 Statement = InsertInto | DeleteFrom | UpdateSet | MergeInto
 
 
-def parse_statement(text: str) -> Statement | None:
+def parse_statement(text: str) -> Statement | ViewStatement | None:
     """The statement that a text is; None for a query."""
+    about_view = parse_view_statement(text)
+    if about_view is not None:
+        return about_view
     tree, tokens = read_text(text)
     if isinstance(tree, exp.Query | exp.Values):
         return None
     read = _READERS.get(type(tree))
     if read is None:
         kind = tree.name.upper() if isinstance(tree, exp.Command) else tree.key.upper()
-        raise ParseError(f"only a query, INSERT, DELETE, UPDATE or MERGE is accepted, not {kind}")
+        raise ParseError(
+            f"only a query, INSERT, DELETE, UPDATE or MERGE is accepted, not {kind}; views have statements of their own"
+        )
     _refuse_doubt(tokens, tokens_of(to_text(tree)))
     return read(tree)
 
@@ -103,6 +108,10 @@ def parse_statement(text: str) -> Statement | None:
 def tables_named(text: str) -> tuple[set[str], set[str]]:
     """The names that stand for tables in a query or a statement, and, in small letters, those of common table expressions."""
     statement = parse_statement(text)
+    if isinstance(statement, CreateView):
+        return tables_named(statement.query)
+    if isinstance(statement, ViewStatement):
+        return set(), set()
     tree = parse_query(text) if statement is None else read_text(text)[0]
     named = {each.name for each in tree.find_all(exp.Table) if isinstance(each.this, exp.Identifier)}
     common = {each.alias.lower() for each in tree.find_all(exp.CTE)}

@@ -61,12 +61,6 @@ INTEGERS = (BYTE, SHORT, INT, LONG)
 FRACTIONS = (FLOAT, DOUBLE)
 DATETIMES = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
 
-_BY_NAME = {
-    each.name: each
-    for each in (
-        BOOLEAN, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, NULL,
-    )
-}  # fmt: skip
 _ALIASES = {
     "byte": BYTE, "short": SHORT, "integer": INT, "long": LONG, "real": FLOAT, "timestamp_ltz": TIMESTAMP,
     "bool": BOOLEAN,
@@ -77,6 +71,7 @@ _ARROW = {
     FLOAT: pa.float32(), DOUBLE: pa.float64(), STRING: pa.string(), BINARY: pa.binary(), DATE: pa.date32(),
     TIMESTAMP: pa.timestamp("us", "UTC"), TIMESTAMP_NTZ: pa.timestamp("us"), NULL: pa.null(),
 }  # fmt: skip
+_BY_NAME = {each.name: each for each in _ARROW} | _ALIASES
 
 
 def decimal(precision: int, scale: int) -> Decimal:
@@ -113,6 +108,11 @@ def month_interval(fields: str = "year to month") -> IntervalType:
 
 def day_interval(fields: str = "day to second") -> IntervalType:
     return IntervalType(f"interval {fields}", "microsecond", fields)
+
+
+def scale_of(type_: DataType) -> int:
+    """Digits after the point that every value of the type has."""
+    return type_.scale if isinstance(type_, Decimal) else 0
 
 
 def is_numeric(type_: DataType) -> bool:
@@ -206,8 +206,6 @@ def from_name(text: str) -> DataType:
     lowered = text.strip().lower()
     if lowered.startswith(("decimal", "dec(", "numeric")):
         return _decimal_from_name(lowered)
-    if lowered in _ALIASES:
-        return _ALIASES[lowered]
     if lowered.startswith(("varchar", "char")):
         return STRING
     if lowered.startswith("interval"):

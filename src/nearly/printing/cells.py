@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -28,20 +30,22 @@ class CellText:
     null: bool = False
 
 
-def cell(value: Any, low: Any, high: Any, decimals: int | None = None) -> CellText:
+def cell(value: Any, low: Any, high: Any, decimals: int | None = None, *, year: bool = False) -> CellText:
     """A value and its bounds; equal bounds show nothing, bounds that are withheld a question mark. `decimals` is for doubles.
+
+    The digits of a `year` stand together.
 
     >>> cell(1000, 1000, 1000), cell("a", None, None)
     (CellText(value='1,000', interval='', history='', null=False), CellText(value='a', interval='± ?', history='', null=False))
     """
     if value is None:
         return CellText(NULL, null=True)
-    known = number_text(value, decimals) if isinstance(value, float) else value_text(value)
+    known = number_text(value, decimals) if isinstance(value, float) else str(value) if year else value_text(value)
     if certain(value, low, high):
         return CellText(known)
     if low is None or high is None:
         return CellText(known, UNKNOWN_INTERVAL)
-    if is_number(value):
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         estimate = estimate_text(value, low, high)
         return CellText(estimate.value, estimate.interval)
     return CellText(known, f"[{value_text(low)}, {value_text(high)}]")
@@ -52,8 +56,18 @@ def certain(value: Any, low: Any, high: Any) -> bool:
     return value is None or (_same(value, low) and _same(value, high))
 
 
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+def some_uncertain(values: Iterable[Any], lows: Iterable[Any], highs: Iterable[Any]) -> bool:
+    """Whether the bounds of some value are not the value."""
+    return any(not certain(*each) for each in zip(values, lows, highs, strict=True))
+
+
+def is_year(name: str, type_: pa.DataType) -> bool:
+    """Whether a column holds years, by its name.
+
+    >>> [is_year(name, pa.int32()) for name in ("year", "birth_year", "year(born)", "yearly_sum", "n")]
+    [True, True, True, False, False]
+    """
+    return bool(pa.types.is_integer(type_)) and re.search(r"(?<![a-z])(year|yr|yyyy|jahr|année)(?![a-z])", name.lower()) is not None
 
 
 def is_numeric(type_: pa.DataType) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
+from rich.cells import cell_len, chop_cells
 
 ELLIPSIS = "…"
 
@@ -24,9 +24,7 @@ def width(text: str) -> int:
     >>> width("abc"), width("日本"), width("e\\u0301")
     (3, 4, 1)
     """
-    if text.isascii():
-        return len(text)
-    return sum(_columns(each) for each in text)
+    return cell_len(text)
 
 
 def cut(text: str, columns: int) -> str:
@@ -35,24 +33,10 @@ def cut(text: str, columns: int) -> str:
     >>> cut("abcdef", 4), cut("日本語", 4)
     ('abc…', '日…')
     """
-    if width(text) <= columns:
-        return text
-    room, kept = columns - 1, []
-    for each in text:
-        room -= _columns(each)
-        if room < 0:
-            break
-        kept.append(each)
-    return "".join(kept) + ELLIPSIS
+    return text if width(text) <= columns else chop_cells(text, columns - 1)[0] + ELLIPSIS
 
 
 def pad(text: str, columns: int, right: bool) -> str:
     """The text filled with blanks to so many columns, on the left when it is aligned right."""
     blanks = " " * max(0, columns - width(text))
     return blanks + text if right else text + blanks
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nearly.printing.cells import CellText, cell, certain, is_numeric
+from nearly.printing.cells import CellText, cell, is_numeric, is_year, some_uncertain
 from nearly.printing.characters import cut, visible, width
 from nearly.printing.numbers import decimals_of
 
@@ -27,12 +27,15 @@ class TextColumn:
     numeric: bool
     cells: tuple[CellText, ...]
     evolving: bool = False
+    least: tuple[int, int, int] = (0, 0, 0)
+    """Widths that it had before, below which it does not go."""
 
     @property
     def widths(self) -> tuple[int, int, int]:
         """Columns of a terminal for the values, the intervals and the histories; the name may need more than these."""
         parts = ([each.value for each in self.cells], [each.interval for each in self.cells], [each.history for each in self.cells])
-        values, intervals, histories = (max(map(width, part), default=0) for part in parts)
+        found = (max(map(width, part), default=0) for part in parts)
+        values, intervals, histories = (max(pair) for pair in zip(found, self.least, strict=True))
         return values, intervals, histories
 
     @property
@@ -71,11 +74,31 @@ class TextTable:
             kept += 1
         return replace(self, columns=self.columns[:kept], hidden_columns=self.hidden_columns + len(self.columns) - kept)
 
+    def wrapped(self, room: int) -> tuple[TextTable, ...]:
+        """All columns, in as many frames of this width as they need; each begins with the first, which tells the rows apart."""
+        first, *left = self.columns or (None,)
+        if first is None:
+            return (self,)
+        frames = [self.fitted(room)]
+        while len(left) > (taken := len(frames[-1].columns) - 1) and taken:
+            left = left[taken:]
+            frames.append(replace(self, columns=(first, *left)).fitted(room))
+        return tuple(replace(each, hidden_columns=self.hidden_columns) for each in frames) if taken else (frames[0],)
+
+    def no_narrower(self, before: TextTable | None) -> TextTable:
+        """The frame with columns at least as wide as in one before, so that nothing moves when a number gets shorter."""
+        if before is None or [each.name for each in before.columns] != [each.name for each in self.columns]:
+            return self
+        pairs = zip(self.columns, before.columns, strict=True)
+        return replace(self, columns=tuple(replace(column, least=old.widths) for column, old in pairs))
+
     def with_histories(self, histories: Sequence[Sequence[str]]) -> TextTable:
-        """The frame with a history for each cell, given column by column."""
+        """The frame with a history for each cell that is not certain yet, given column by column."""
         columns = []
         for column, texts in zip(self.columns, histories, strict=True):
-            cells = tuple(replace(each, history=text) for each, text in zip(column.cells, texts, strict=True))
+            cells = tuple(
+                replace(each, history=text if each.interval else "") for each, text in zip(column.cells, texts, strict=True)
+            )
             columns.append(replace(column, cells=cells))
         return replace(self, columns=tuple(columns))
 
@@ -96,6 +119,6 @@ def _more(count: int, what: str) -> str:
 
 def _column(field: pa.Field, sides: list[list[Any]]) -> TextColumn:
     decimals = decimals_of([each for each in sides[0] if isinstance(each, float)])
-    cells = tuple(cell(value, low, high, decimals) for value, low, high in zip(*sides, strict=True))
-    evolving = any(not certain(*each) for each in zip(*sides, strict=True))
-    return TextColumn(cut(visible(field.name), LONGEST_NAME), is_numeric(field.type), cells, evolving)
+    year = is_year(field.name, field.type)
+    cells = tuple(cell(value, low, high, decimals, year=year) for value, low, high in zip(*sides, strict=True))
+    return TextColumn(cut(visible(field.name), LONGEST_NAME), is_numeric(field.type), cells, some_uncertain(*sides))

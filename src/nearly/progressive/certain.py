@@ -1,11 +1,13 @@
 """Bounds that hold for sure: what was read, and what the footers of the unread blocks allow.
 
 They are known for columns of the answer that are COUNT, SUM, AVG, MIN or MAX over the rows of one table, by whatever filters and
-projections; other columns have none.
+projections. A least or greatest value of the largest table has them over inner joins, too: what was met is met for good, and no row
+has more than its table. Other columns have none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,7 +22,7 @@ from nearly.errors import Unsupported
 from nearly.estimate.certain_bounds import HAIR, Read, UnreadPart, bounds, part_of
 from nearly.plan.aggregate_block import FlatRows, flat_rows
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of, conjunction, same, substitute
-from nearly.plan.nodes import Filter, GroupBy, Input, Join, Limit, Plan, Project, Sort
+from nearly.plan.nodes import Filter, GroupBy, Input, Join, Limit, Plan, Project, Scan, Sort
 from nearly.plan.values.ranges import Extent, KnownColumn, UnreadBlock, exact
 from nearly.rewrite.stream.cut import Cut
 
@@ -30,8 +32,14 @@ MOST_CELLS = 400
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """An output column as an aggregate over the rows of one scan."""
+    """An output column as an aggregate over the rows of one scan; `joined` when joins may drop some of them.
 
+    `anywhere` says that the rows of a unit may lie in blocks of others.
+    """
+
+    scan: Scan
+    joined: bool
+    anywhere: bool
     merge: GroupBy
     function: str
     argument: Expression | None
@@ -49,21 +57,21 @@ class CertainBounds:
     cut: Cut
     units: Units
     state: UnitState
-    _parts: dict[tuple[Expression | None, Expression | None, int], UnreadPart] = field(default_factory=dict)
-    _columns: dict[tuple[str, int], KnownColumn | None] = field(default_factory=dict)
+    _parts: dict[tuple[Expression | None, Expression | None, int | None], UnreadPart] = field(default_factory=dict)
+    _columns: dict[tuple[str, int | None], KnownColumn | None] = field(default_factory=dict)
     _traced: dict[int, Traced] = field(default_factory=dict)
     _merged: dict[Plan, pa.Table] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         traced = [trace(self.cut, column.name) for column in self.cut.tail.columns]
-        self._traced = {place: each for place, each in enumerate(traced) if each is not None}
+        main = self.units.main.name
+        self._traced = {place: each for place, each in enumerate(traced) if each is not None and each.scan.table == main}
 
     def prepare(self) -> None:
         """Have what all units allow, which does not depend on what is read."""
         for traced in self._traced.values():
             with suppress(Unsupported):
-                for unit in range(len(self.units.order)):
-                    self._part(traced, unit)
+                self._unread(traced, range(len(self.units.order)))
 
     def columns(self, found: pa.Table, positions: frozenset[int]) -> dict[int, tuple[list[Any], list[Any]]]:
         """Low and high ends for each column that has them, by place; None where nothing is certain."""
@@ -85,7 +93,7 @@ class CertainBounds:
             return None
         read = self._read(traced, found, keys)
         type_ = traced.argument.type if traced.argument is not None else self.cut.tail.columns[place].type
-        parts = [self._part(traced, unit) for unit in unread]
+        parts = self._unread(traced, unread)
         unread_alone = bounds(traced.function, type_, parts) if traced.function in ("count", "sum") else None
         low, high = [], []
         for row in range(found.num_rows):
@@ -101,21 +109,29 @@ class CertainBounds:
             high.append(ends[1])
         return low, high
 
-    def _part(self, traced: Traced, unit: int) -> UnreadPart:
-        """What an unread unit allows for an aggregate."""
+    def _unread(self, traced: Traced, unread: Sequence[int]) -> list[UnreadPart]:
+        """What the unread units allow for an aggregate."""
+        if traced.anywhere:
+            return [self._part(traced, None)] if unread else []
+        return [self._part(traced, unit) for unit in unread]
+
+    def _part(self, traced: Traced, unit: int | None) -> UnreadPart:
+        """What a unit, or the whole table, allows for an aggregate."""
         known = (traced.argument, traced.where, unit)
         if known not in self._parts:
             read = {name for each in (traced.argument, traced.where) if each is not None for name in columns_of(each)}
-            ends = {each.name: self._column(each.source, unit) for each in self.cut.scans[0].fields if each.name in read}
-            box = UnreadBlock(self.units.order[unit].rows, {name: each for name, each in ends.items() if each is not None})
-            self._parts[known] = part_of(traced.argument, box, traced.where, grouped=bool(traced.merge.keys))
+            ends = {each.name: self._column(each.source, unit) for each in traced.scan.fields if each.name in read}
+            rows = self.units.total_rows if unit is None else self.units.order[unit].rows
+            box = UnreadBlock(rows, {name: each for name, each in ends.items() if each is not None})
+            self._parts[known] = part_of(traced.argument, box, traced.where, grouped=bool(traced.merge.keys) or traced.joined)
         return self._parts[known]
 
-    def _column(self, source: str, unit: int) -> KnownColumn | None:
-        """What the footers tell of a column of a unit; None when one of its blocks tells nothing."""
+    def _column(self, source: str, unit: int | None) -> KnownColumn | None:
+        """What the footers tell of a column of a unit, or of the table; None when one of the blocks tells nothing."""
         known = (source, unit)
         if known not in self._columns:
-            ends = [block.statistics_of(source) for block in self.units.blocks(unit)]
+            blocks = self.units.main.base.blocks if unit is None else self.units.blocks(unit)
+            ends = [block.statistics_of(source) for block in blocks]
             told = [end for end in ends if end is not None]
             self._columns[known] = _joined(told) if len(told) == len(ends) else None
         return self._columns[known]
@@ -182,15 +198,15 @@ def _joined(ends: list[ColumnStatistics]) -> KnownColumn:
 
 
 def trace(cut: Cut, name: str) -> Traced | None:
-    """The aggregate that an output column is, when it is one over the rows of one streamed scan alone."""
+    """The aggregate that an output column is, when it is one over the rows of one streamed scan."""
     found = _value(cut.tail, name)
-    if found is None or len(cut.scans) != 1 or cut.ranged:  # blocks at the ends of a range belong to two units
+    if found is None:
         return None
     merge, expression = found.aggregate, found.expression
     stage = next((each for each in cut.stages if isinstance(merge.child, Input) and each.name == merge.child.source), None)
     if stage is None or not stage.partial or not isinstance(stage.plan, GroupBy) or merge.sets is not None:
         return None
-    rows = _rows_of_one_scan(stage.plan.child)
+    rows = _flat_rows(stage.plan.child)
     if rows is None:
         return None
     parts = {each.name: each.expression for each in stage.plan.aggregates}
@@ -208,8 +224,22 @@ def trace(cut: Cut, name: str) -> Traced | None:
         return None
     values = dict(rows.values)
     argument = substitute(call.arguments[0], values) if call.arguments else None
-    where = conjunction([*rows.predicates, *([substitute(call.where, values)] if call.where is not None else [])])
-    return Traced(merge, function, argument, where, names[0], names[1], found.default)
+    tests = [*rows.predicates, *([substitute(call.where, values)] if call.where is not None else [])]
+    joined, anywhere = len(rows.scans) > 1, cut.ranged  # blocks at the ends of a range belong to two units
+    if joined or anywhere or len(cut.scans) > 1:
+        scan = _read_by(argument, rows) if function in ("min", "max") else None
+        tests = [test for test in tests if scan is not None and columns_of(test) <= scan.names]
+    else:
+        scan = rows.scans[0]
+    if scan is None:
+        return None
+    return Traced(scan, joined, anywhere, merge, function, argument, conjunction(tests), names[0], names[1], found.default)
+
+
+def _read_by(argument: Expression | None, rows: FlatRows) -> Scan | None:
+    """The streamed scan that has all columns of an argument."""
+    names = frozenset[str]() if argument is None else columns_of(argument)
+    return next((scan for scan in rows.scans if scan.share == "units" and names and names <= scan.names), None)
 
 
 def _part_of(merge: GroupBy, parts: dict[str, Expression], whole: str) -> AggregateCall | None:
@@ -260,9 +290,8 @@ def _origin(plan: Plan, name: str, merge: GroupBy) -> str | None:
     return found.expression.name if found.expression.name in {key.name for key in merge.keys} else None
 
 
-def _rows_of_one_scan(plan: Plan) -> FlatRows | None:
+def _flat_rows(plan: Plan) -> FlatRows | None:
     try:
-        found = flat_rows(plan)
+        return flat_rows(plan)
     except Unsupported:
         return None
-    return found if len(found.scans) == 1 else None

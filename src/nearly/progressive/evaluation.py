@@ -14,21 +14,22 @@ from nearly.answer import Answer
 from nearly.engine.stream.unit_state import UnitState
 from nearly.engine.stream.units import GROUPS
 from nearly.errors import Unsupported
+from nearly.estimate.cells import Sides, assemble, floats
 from nearly.estimate.evidence import Evidence, groups_in
-from nearly.estimate.incidence import Incidence, fit
 from nearly.estimate.intervals import failure_at
 from nearly.plan.expressions import Column, same
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import Apply, BoundQuery, GroupBy, Input, Join, Output, Plan, Project
 from nearly.plan.types import DOUBLE, INT, is_numeric
-from nearly.progressive.cells import Sides, assemble, floats
 from nearly.progressive.certain import CertainBounds
+from nearly.progressive.growths import growths_of
 from nearly.progressive.own_intervals import OwnIntervals
-from nearly.progressive.reading import Reading
-from nearly.progressive.row_changes import KnownKeys, rows_of
+from nearly.progressive.reading import Reading, Replicates
+from nearly.progressive.row_changes import DecidedGroups, KnownKeys, rows_of
 from nearly.rewrite.stream.cut import Cut, Gathered
 from nearly.rewrite.stream.few_rows import ANSWER_KEYS, FEW_ROWS, few_rows
-from nearly.rewrite.weigh.weigh import incidence, keyed_aggregates, replicate, weigh
+from nearly.rewrite.stream.firm_groups import firm_groups
+from nearly.rewrite.weigh.weigh import replicate, weigh
 from nearly.rewrite.weigh.weighted import Growths, RowSet, Weighted
 
 REPLICATED_ROWS = 2_000_000
@@ -60,8 +61,9 @@ class Evaluation:
 
     def answer(self, reading: Reading, look: int, stats: dict[str, Any]) -> Answer:
         """The estimate after the units read, with bounds."""
-        growths, models = self._growths(reading)
-        point = weigh(self.cut.tail, self.cut.stages, reading.weight, growths)
+        growths, models = growths_of(self.cut.tail, self.cut.stages, self.state, reading)
+        beside = reading.beside
+        point = weigh(self.cut.tail, self.cut.stages, reading.weight, growths, 1.0 if beside is None else beside.weight)
         found = self.state.run(point.plan)
         evolving = [place for place, column in enumerate(self.cut.tail.columns) if column.name in point.evolving]
         sides = Sides.of(found, self.query).opened(evolving, self.certain.columns(found, reading.positions))
@@ -69,7 +71,7 @@ class Evaluation:
             sides = self._bounded(point, found, growths, reading, look, sides).within_certain()
         failure = failure_at(self.confidence, look if self.lasting else None)
         known = KnownKeys(models, self.counts)
-        rows = rows_of(point.rows, found.num_rows, known, reading, failure)
+        rows = rows_of(point.rows, found.num_rows, known, reading, failure, self._decided(point.rows, found))
         if self.goal is not None and sides.error <= self.goal < rows.error and self._counted(point.rows):
             rows = rows_of(point.rows, found.num_rows, known, reading, failure)
         facts = stats | {"evolving": tuple(evolving), "shown_error": sides.error}
@@ -83,6 +85,11 @@ class Evaluation:
     def lasting(self) -> bool:
         return self.goal is not None
 
+    def _decided(self, rows: RowSet, found: pa.Table) -> DecidedGroups | None:
+        """Which groups are there for good, where rows of theirs wait for a decision."""
+        groups = firm_groups(self.cut.tail, self.cut.stages) if rows.undecided else None
+        return None if groups is None else DecidedGroups.of(groups, found, self.state)
+
     def _counted(self, rows: RowSet) -> bool:
         """Have the keys counted whose number is all that keeps an answer from being good enough."""
         if rows.undecided or rows.open or len(rows.keys) != 1 or rows.keys[0] in self.counts:
@@ -95,23 +102,6 @@ class Evaluation:
     def exact_table(self) -> pa.Table:
         """The tail over all units."""
         return self.state.run(self.cut.tail)
-
-    def _growths(self, reading: Reading) -> tuple[Growths, dict[GroupBy, Incidence]]:
-        """For every aggregate by keys, how its keys grow, and the model that tells it; the topmost one comes first."""
-        growths: Growths = {}
-        models: dict[GroupBy, Incidence] = {}
-        for aggregate in keyed_aggregates(self.cut.tail, self.cut.stages):
-            table = self.state.run(incidence(aggregate, self.cut.stages))
-            frequencies = np.zeros(max(reading.groups, 1))
-            for seen, keys in zip(table["seen_in"].to_pylist(), table["keys"].to_pylist(), strict=True):
-                frequencies[min(seen, len(frequencies)) - 1] += keys
-            if not frequencies.sum():
-                continue
-            models[aggregate] = model = fit(frequencies, min(reading.share, 1.0))
-            if frequencies[0]:
-                k = np.arange(1, len(frequencies) + 1)
-                growths[aggregate] = tuple(float(each) for each in model.scale(k) * model.m / model.M)
-        return growths, models
 
     def _bounded(self, point: Weighted, found: pa.Table, growths: Growths, reading: Reading, look: int, sides: Sides) -> Sides:
         """The sides with intervals for the numbers among the evolving columns; what cannot be bounded is open."""
@@ -127,23 +117,26 @@ class Evaluation:
         if copied is None or groups is None:
             return sides
         replicated = reading.in_groups(groups)
-        copies = self._replicates(point, found, numbers, copied, replicated)
+        copies = self._copies(point, found, numbers, copied, replicated.replicates()) if replicated.groups > 1 else None
         if copies is None:
             return sides
+        jumping = point.of_picked and reading.beside is None
+        halves = self._copies(point, found, numbers, copied, replicated.half_samples()) if jumping else None
         behind = self._evidence(replicated, look)
         for at, place in enumerate(numbers):
             theta = floats(found.column(place))
-            seen_in = _seen_in(point, found, columns[place].name)
-            sides = sides.closed(place, behind.interval(theta, _supported(theta, copies[:, :, at]), seen_in))
+            interval = behind.interval(theta, _supported(theta, copies[:, :, at]), _seen_in(point, found, columns[place].name))
+            sides = sides.closed(place, interval if halves is None else behind.lengthened(interval, theta, halves[:, :, at]))
         return sides
 
     def _evidence(self, reading: Reading, look: int) -> Evidence:
-        return Evidence(reading.share, reading.units, reading.group_rows, self.confidence, look if self.lasting else None)
+        return Evidence(reading.least_share, reading.units, reading.group_rows, self.confidence, look if self.lasting else None)
 
     def _copied(self, point: Weighted, found: pa.Table, growths: Growths) -> _Copied:
         """What replicates are made of: of the rows of the answer's groups, where they are few of all."""
         few = few_rows(self.cut.tail, self.cut.stages)
-        whole = _Copied(self.cut.tail, self.cut.stages, growths, self.state.rows)
+        kept = self.state.rows if not self.cut.beside else min(self.state.rows, GROUPS**2 * found.num_rows)
+        whole = _Copied(self.cut.tail, self.cut.stages, growths, kept)
         if (
             few is None
             or self.state.rows < MANY_TIMES * found.num_rows
@@ -159,12 +152,10 @@ class Evaluation:
             tail, few.stages(self.cut.stages), narrowed, rows.num_rows + self.state.rows_of(others), {FEW_ROWS: rows}
         )  # fmt: skip
 
-    def _replicates(
-        self, point: Weighted, found: pa.Table, numbers: list[int], copied: _Copied, reading: Reading
+    def _copies(
+        self, point: Weighted, found: pa.Table, numbers: list[int], copied: _Copied, replicates: Replicates
     ) -> NDArray[np.float64] | None:
         """Replicate x row x number; None when there are none to be had."""
-        if reading.groups < 2:
-            return None
         try:
             plan = replicate(copied.tail, copied.stages, copied.growths)
         except Unsupported:
@@ -174,14 +165,9 @@ class Evaluation:
             return None
         matched = self.state.run(
             _matched(plan, identity, [self.cut.tail.columns[place] for place in numbers]),
-            {
-                "weights": reading.weights(),
-                "replicates": reading.replicates(),
-                "answer_rows": _identities(found, identity),
-                **copied.inputs,
-            },
+            {**replicates.inputs, "answer_rows": _identities(found, identity), **copied.inputs},
         )
-        copies = np.full((reading.groups, found.num_rows, len(numbers)), np.nan)
+        copies = np.full((replicates.count, found.num_rows, len(numbers)), np.nan)
         replicate_, row = matched.column(0).to_numpy(), matched.column(1).to_numpy()
         for place in range(len(numbers)):
             copies[replicate_, row, place] = floats(matched.column(2 + place))

@@ -19,13 +19,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from nearly.answer import Answer
+from nearly.display.show import show
 from nearly.engine.engine import Engine
 from nearly.engine.native.python_functions import Columns, columns_of
 from nearly.engine.planner import Prepared
 from nearly.engine.storage.layouts import Table
-from nearly.errors import SchemaError, unknown
+from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan import compose
 from nearly.plan.parse import to_text
+from nearly.printing.html import card
 from nearly.progressive.evolution import Evolution
 from nearly.progressive.frame_properties import clustering_key, key, mutable
 from nearly.progressive.measures import Measure
@@ -46,7 +48,7 @@ class Workspace:
     def frame(self, name: str) -> Frame:
         """The frame of a stored table."""
         info = self.engine.catalog.table(name)
-        return Frame(self, compose.table(info.name, info.column_names), info)
+        return Frame(self, compose.table(info.name, info.shown), info)
 
 
 class Frame:
@@ -63,7 +65,7 @@ class Frame:
         self._planned: Prepared | None = None
         self._running_for: Prepared | None = None
         self._starting = threading.Lock()
-        if info is None:
+        if info is None or info.view is not None:
             self._schema = workspace.engine.columns(self._prepared)
         else:
             self._schema = tuple((column.name, column.type) for column in info.columns)
@@ -273,8 +275,20 @@ class Frame:
         if self._evolution is not None:
             self._evolution.stop()
 
+    def live(self) -> Answer:
+        """Show the answers as they come, in a notebook or on the terminal, and return the last one; an interrupt stops the run."""
+        shown = show(iter(self), self.stop).answer
+        if shown is None:
+            raise EngineError("the frame was stopped before its first answer")
+        return shown
+
     def __repr__(self) -> str:
         return f"Frame({', '.join(f'{name} {type_}' for name, type_ in self.schema.items())})"
+
+    def _repr_html_(self) -> str:
+        """Its columns, and the newest answer where there is one; nothing is run for it."""
+        latest = self._evolution.latest if self._evolution is not None else None
+        return card("Frame", self.schema, "" if latest is None else latest._repr_html_())
 
     @property
     def _prepared(self) -> Prepared:

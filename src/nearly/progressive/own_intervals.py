@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from nearly.engine.stream.unit_state import UnitState
 from nearly.errors import Unsupported
+from nearly.estimate.cells import Sides
 from nearly.estimate.distinct import distinct
 from nearly.estimate.evidence import Evidence, nothing
 from nearly.estimate.intervals import FEWEST_SEEN, Floats, Interval, joined, quotient
 from nearly.estimate.quantiles import OrderedValues
 from nearly.plan.expressions import Expression
-from nearly.progressive.cells import Sides
 from nearly.progressive.reading import Reading
 from nearly.rewrite.stream.cut import Cut
 from nearly.rewrite.weigh.distinct_counts import CountedKeys, distinct_counts, keys_by_unit, totals_by_unit

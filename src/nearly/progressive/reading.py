@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nearly.engine.stream.units import GROUPS, Units
+from nearly.estimate.half_samples import balanced_weights
+
+
+@dataclass(frozen=True, slots=True)
+class Replicates:
+    """Some replicates of a query, and what a plan in replicates reads: the weight of every group of units in each."""
+
+    count: int
+    weights: dict[str, pa.Table]
+
+    @property
+    def inputs(self) -> dict[str, pa.Table]:
+        return {**self.weights, "replicates": pa.table({"replicate": pa.array(range(self.count), pa.int32())})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,16 @@ class Reading:
     def groups(self) -> int:
         return len(self.group_rows)
 
+    @property
+    def beside(self) -> Reading | None:
+        """What was read of a table that is sampled by itself."""
+        return None if self.plan.beside is None else replace(self, plan=self.plan.beside)
+
+    @property
+    def least_share(self) -> float:
+        """The share of the table of which the least was read."""
+        return self.share if self.beside is None else min(self.share, self.beside.share)
+
     def in_groups(self, most: int) -> Reading:
         """The same units for at most so many replicates, a divisor of `GROUPS`."""
         return replace(self, most_groups=most)
@@ -80,24 +104,49 @@ class Reading:
         """The place, in `group_rows`, of each of some groups of units."""
         return np.searchsorted(self._numbers(), groups)
 
-    def weights(self) -> pa.Table:
-        """Replicate r leaves out the r-th group read: (replicate, unit_group, unit_weight), zero weights left out."""
-        numbers, rows = self._numbers(), self.group_rows
-        total, read = self.plan.total_rows, rows.sum()
+    def weights(self, of: Reading | None = None) -> pa.Table:
+        """Replicate r leaves out the r-th group read: (replicate, unit_group, unit_weight), zero weights left out.
+
+        `of` are units of another table, the same groups of which are left out.
+        """
+        read = of or self
+        rows = Counter[int]()
+        for position in read.positions:
+            rows[self._group(read.plan.group(position))] += read._rows(position)
         columns: tuple[list[int], list[int], list[float]] = ([], [], [])
-        for replicate, left_out in enumerate(sorted({self._group(number) for number in numbers})):
-            weight = total / max(read - rows[replicate], 1)
-            for number in numbers:
+        for replicate, left_out in enumerate(sorted({self._group(number) for number in self._numbers()})):
+            weight = read.plan.total_rows / max(rows.total() - rows[left_out], 1)
+            for number in read._numbers():
                 if self._group(number) != left_out:
                     columns[0].append(replicate)
                     columns[1].append(number)
                     columns[2].append(weight)
-        types = (pa.int32(), pa.int32(), pa.float64())
-        arrays = [pa.array(values, type_) for values, type_ in zip(columns, types, strict=True)]
-        return pa.Table.from_arrays(arrays, names=["replicate", "unit_group", "unit_weight"])
+        return _weights_table(*columns)
 
-    def replicates(self) -> pa.Table:
-        return pa.table({"replicate": pa.array(range(self.groups), pa.int32())})
+    def replicates(self) -> Replicates:
+        """One for each group of units, which it leaves out."""
+        others = {} if self.beside is None else {"weights_beside": self.weights(self.beside)}
+        return Replicates(self.groups, {"weights": self.weights(), **others})
+
+    def half_samples(self) -> Replicates:
+        """Replicates in which half of the groups weigh more and half less (`estimate.half_samples`); of one table."""
+        factors = balanced_weights(self.group_rows, self.share) * self.weight
+        places = {number: place for place, number in enumerate(sorted({self._group(each) for each in self._numbers()}))}
+        rows = [
+            (replicate, number, factors[replicate, places[self._group(number)]])
+            for replicate in range(len(factors))
+            for number in self._numbers()
+        ]
+        return Replicates(len(factors), {"weights": _weights_table(*(list(column) for column in zip(*rows, strict=True)))})
 
     def _rows(self, position: int) -> int:
         return self.plan.order[position].rows
+
+
+def _weights_table(replicate: list[int], unit_group: list[int], unit_weight: list[float]) -> pa.Table:
+    columns = {
+        "replicate": (replicate, pa.int32()),
+        "unit_group": (unit_group, pa.int32()),
+        "unit_weight": (unit_weight, pa.float64()),
+    }
+    return pa.table({name: pa.array(values, type_) for name, (values, type_) in columns.items()})

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,7 +18,11 @@ from nearly.answer import Answer
 from nearly.engine.engine import Engine
 from nearly.engine.native.durations import PIECES, cells
 from nearly.engine.native.failures import NativeFailure
+from nearly.engine.native.running import Ending, Stopped
 from nearly.engine.planner import Prepared
+from nearly.engine.storage.catalog import Catalog, Snapshot
+from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.pins import PINNED, read_pin
 from nearly.engine.stream.job import StreamJob
 from nearly.engine.stream.query_logs import QueryLogs
 from nearly.engine.stream.result_log import ResultLog, UnitBatch
@@ -74,10 +79,11 @@ class Run:
     _owned: ExitStack = field(default_factory=ExitStack)
     _letting_go: threading.RLock = field(default_factory=threading.RLock)
     _ended: threading.Event = field(default_factory=threading.Event)
+    _ending: Ending = field(default_factory=Ending)
     _go: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        self.engine = self.engine.at(self.prepared.snapshot)
+        self.engine = self.engine.at(self.prepared.snapshot).until(self._ending)
         self._go.set()
 
     def answers(self) -> Generator[Answer]:
@@ -85,7 +91,10 @@ class Run:
         self.used = True
         self.engine.life.begin(self)
         with self.engine.reading(self.prepared.snapshot):
-            yield from self._answers()
+            try:
+                yield from self._answers()
+            except Stopped:
+                self.engine.life.refuse_over()
 
     def _answers(self) -> Generator[Answer]:
         cut = self.cut()
@@ -103,6 +112,9 @@ class Run:
             logger.info("no more progressive answers (%s); the exact one follows", trouble)
             self._let_go()
             yield self._exact()
+        except EngineError:
+            if not self._ended.is_set():  # a stop takes the log away, also while it is being written
+                raise
         finally:
             self.stop()
             if self._state is not None:
@@ -114,6 +126,7 @@ class Run:
         """End the Spark job, within a moment, and forget what it read; the last answer stays."""
         self._ended.set()
         self._go.set()
+        self._ending.wish()
         self._let_go()
 
     def _let_go(self) -> None:
@@ -239,14 +252,16 @@ class Run:
 
     def _describe(self, log: ResultLog, units: Units) -> None:
         """Note what is read, for a run that goes on from the log; it must read the same."""
-        versions = {name: self.engine.catalog.table(name).content for name in sorted(self.prepared.tables)}
+        tables = [self.engine.catalog.table(name) for name in sorted(self.prepared.tables)]
         known = log.description()
         if known is not None and known["units"] != units.fingerprint:
             raise EngineError(f"a layout of a table has changed since query {self.id} began; run it again")
         if known is None:
             request = self.request
             log.describe({
-                "text": self.prepared.text, "seed": request.seed, "confidence": request.confidence, "tables": versions,
+                "text": self.prepared.text, "seed": request.seed, "confidence": request.confidence,
+                "tables": {table.name: table.content for table in tables},
+                PINNED: [pin.content() for pin in map(self.engine.catalog.pin, tables) if pin is not None],
                 "streamed": sorted(request.streamed) if request.streamed is not None else None,
                 "pace": asdict(request.pace), "slack": request.slack, "units": units.fingerprint,
             })  # fmt: skip
@@ -280,6 +295,18 @@ def unfinished(engine: Engine) -> tuple[str, ...]:
     return QueryLogs(engine.catalog.path).unfinished()
 
 
+def _kept(catalog: Catalog, id_: str, asked: dict[str, Any]) -> list[Table]:
+    """The tables of a query in the files it began with, which its log has kept."""
+    pins = {pin.table: pin for pin in map(read_pin, asked.get(PINNED, []))}
+    found = []
+    for name, content in asked["tables"].items():
+        table = catalog.pinned(pins[name]) if name in pins else catalog.table(name)
+        if table.content != content:
+            raise EngineError(f"table {name!r} has changed since query {id_} began; run it again")
+        found.append(table)
+    return found
+
+
 def resumed(engine: Engine, id_: str) -> Run:
     """A run that goes on from the last batch in the log of one that was killed or paused."""
     if id_ not in unfinished(engine):
@@ -287,13 +314,12 @@ def resumed(engine: Engine, id_: str) -> Run:
     asked = ResultLog(query_directory(engine, id_)).description()
     if asked is None:
         raise EngineError(f"query {id_} left nothing to go on from; run it again")
-    for name, version in asked["tables"].items():
-        if engine.catalog.table(name).content != version:
-            raise EngineError(f"table {name!r} has changed since query {id_} began; run it again")
+    tables = _kept(engine.catalog, id_, asked)
     streamed = None if asked["streamed"] is None else frozenset(asked["streamed"])
     pace = Pace(**(asked["pace"] | {"sizes": tuple(asked["pace"]["sizes"])}))
     request = Request(asked["confidence"], asked["seed"], streamed, pace, asked["slack"])
     try:
-        return Run(engine, engine.prepare(asked["text"]), request, id_)
+        planner = engine.planner.over(Snapshot(engine.catalog, tables))
+        return Run(engine, engine.named(planner.prepare(asked["text"])), request, id_)
     except UnknownName as trouble:
         raise EngineError(f"query {id_} cannot go on: {trouble}; functions end with their process. Run it again") from trouble

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from nearly.errors import Unsupported
 from nearly.plan.expressions import Column, WindowCall
 from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Limit, Output, Plan, Project, Scan, SetOperation, Sort, Values, Window
-from nearly.plan.properties import equated
+from nearly.plan.properties import after_join, equated
 
 KEEPS_LEFT = frozenset({"left", "semi", "anti", "full"})
 KEEPS_RIGHT = frozenset({"right", "full"})
@@ -250,7 +250,7 @@ def renamed(by: By, outputs: tuple[Output, ...]) -> By:
 
 def joined_by(plan: Join, left: By, right: By) -> By:
     """What is in one part after a join: a row with nulls for a side is where the other side's row is."""
-    return {"inner": left | right, "cross": left | right, "right": right, "full": NOTHING}.get(plan.kind, left)
+    return after_join(plan, left, right)
 
 
 def partitions(plan: Window) -> list[frozenset[str]]:

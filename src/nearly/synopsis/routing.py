@@ -26,8 +26,9 @@ from nearly.plan.types import DataType, to_arrow
 from nearly.plan.values.domains import keeps_values
 from nearly.plan.values.regions import Regions, RowSpace
 from nearly.plan.values.rounding import DOWN, NEAREST, UP, typed
+from nearly.synopsis.build.definition import Place
 from nearly.synopsis.catalogue import Synopses
-from nearly.synopsis.query.answers import BOUNDS, Presence, answer_of
+from nearly.synopsis.query.answers import BOUNDS, Moment, Presence, answer_of
 from nearly.synopsis.query.estimates import Estimate
 from nearly.synopsis.query.totals import canonical
 from nearly.synopsis.structure.domain import NOWHERE, ONE_RANGE
@@ -41,6 +42,8 @@ MOST_DIGITS = 60
 
 INSTANT_SECONDS = 0.001
 """About what a synopsis takes."""
+MOST_WAITED_FOR = 100_000
+"""Changes of so many rows are taken before a query is answered; more of them would keep it waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,13 @@ class SynopsisAnswerer:
     """Answers from the synopses of a session."""
 
     synopses: Synopses
+
+    @property
+    def is_exact(self) -> bool:
+        return False
+
+    def knows(self, name: str) -> bool:
+        return name.lower() in self.synopses.names
 
     def offer(self, question: Question) -> Offer:
         """The best answer that a synopsis of the query's table has."""
@@ -78,11 +88,15 @@ def _asked(synopsis: Synopsis, query: BoundQuery, table: Table, confidence: floa
         if forced:
             raise Unsupported(f"it is about table {synopsis.definition.table!r}, not {table.name!r}")
         return None
-    if forced:
-        return answer_query(synopsis, query, confidence)
-    refuse_stale(synopsis, table)
-    found = answer_query(synopsis, query, confidence)
-    if not found.table.num_rows and not found.complete:
+    if not forced and (lag := synopsis.subscription.lag()) > MOST_WAITED_FOR:
+        synopsis.follow_later()
+        behind = f"is {lag:,.0f} changed rows behind its table" if lag < math.inf else "has to count its table anew"
+        raise Unsupported(f"it {behind}, and follows in the background")
+    moment = synopsis.moment()
+    if not forced and moment.place != Place.of(table):
+        raise Unsupported(f"it is at version {moment.place.version} of the table, and the query reads {table.version}")
+    found = answer_query(moment, query, confidence)
+    if not forced and not found.table.num_rows and not found.complete:
         raise Unsupported("it has seen no row of any group")
     return found
 
@@ -97,27 +111,19 @@ def _none(using: str | None, reason: str) -> Offer:
     return Offer((f"synopses: no, {reason}",))
 
 
-def refuse_stale(synopsis: Synopsis, table: Table) -> None:
-    """A synopsis that does not describe the table's present rows answers only when it is asked for by name."""
-    if synopsis.definition.version != table.content:
-        raise Unsupported("the table changed since it was built")
-    if synopsis.changed:
-        raise Unsupported(f"it has taken changes that the table does not have; using={synopsis.name!r} asks it all the same")
-
-
-def answer_query(synopsis: Synopsis, query: BoundQuery, confidence: float) -> Answer:
+def answer_query(moment: Moment, query: BoundQuery, confidence: float) -> Answer:
     """The query's answer with the names and types that Spark gives it."""
     block = aggregate_block(query.plan)
     if len(block.scans) != 1:
         raise Unsupported("it knows one table, without joins")
-    box = _box(synopsis, block)
-    columns, presence = _columns(synopsis, block, box, confidence)
+    box = _box(moment, block)
+    columns, presence = _columns(moment, block, box, confidence)
     outputs = [_output(each.expression, columns) for each in block.outputs]
     tables = _tables(outputs, query)
     if block.order is not None:
         tables = _ordered(tables, block.order, block.outputs)
     estimates = [each for output in outputs if not isinstance(output, list) for each in output.estimates]
-    return answer_of(tables, estimates, presence, confidence, f"synopsis {synopsis.name}")
+    return answer_of(tables, estimates, presence, confidence, moment.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +143,14 @@ def _sources(block: AggregateBlock) -> dict[str, str]:
     return {field.name: field.source for field in block.scans[0].fields}
 
 
-def _box(synopsis: Synopsis, block: AggregateBlock) -> Box:
+def _box(moment: Moment, block: AggregateBlock) -> Box:
     """The box of coordinates in which all conditions hold."""
-    schema, sources = synopsis.schema, _sources(block)
+    schema, sources = moment.definition.schema, _sources(block)
     used = sorted({name for each in block.predicates for name in columns_of(each)})
     places = {name: schema.place(sources[name]) for name in used}
     domains = {name: schema.domains[place].ordered for name, place in places.items()}
     space = {name: domain.everything for name, domain in domains.items()}
-    regions = Regions(RowSpace(TableSchema(synopsis.name, ()), domains, space, None), {name: name for name in used})
+    regions = Regions(RowSpace(TableSchema(moment.definition.name, ()), domains, space, None), {name: name for name in used})
     try:
         region = reduce(intersection, map(regions.true, block.predicates), EVERYWHERE)
     except Unsupported as trouble:
@@ -165,35 +171,33 @@ def _unwidened(expression: Expression) -> Expression:
     return inner if isinstance(inner, Column) else expression
 
 
-def _columns(synopsis: Synopsis, block: AggregateBlock, box: Box, confidence: float) -> tuple[dict[str, _Values], Presence]:
+def _columns(moment: Moment, block: AggregateBlock, box: Box, confidence: float) -> tuple[dict[str, _Values], Presence]:
     """The values of each column of the aggregation, one per group, and which groups these are."""
     sources = _sources(block)
     places = []
     for key in block.keys:
         if not isinstance(key.expression, Column):
             raise Unsupported("it groups by a column, not by an expression")
-        places.append(synopsis.schema.place(sources[key.expression.name]))
-    groups = synopsis.groups(places, box)
+        places.append(moment.definition.schema.place(sources[key.expression.name]))
+    groups = moment.groups(places, box)
     columns: dict[str, _Values] = {key.name: [each[at] for each in groups.keys] for at, key in enumerate(block.keys)}
     for output in block.aggregates:
-        name, measure = _aggregate(synopsis, output.expression, sources)
-        estimates = [synopsis.estimate(name, each, confidence, measure) for each in groups.boxes]
+        name, measure = _aggregate(moment, output.expression, sources)
+        estimates = [moment.estimate(name, each, confidence, measure) for each in groups.boxes]
         type_ = output.expression.type
-        quotients = _quotients(synopsis, measure, type_, groups.boxes, estimates) if name == "avg" else {}
+        quotients = _quotients(moment, measure, type_, groups.boxes, estimates) if name == "avg" else {}
         columns[output.name] = _Estimates(estimates, type_, quotients)
     return columns, groups.presence
 
 
-def _quotients(
-    synopsis: Synopsis, measure: int, type_: DataType, boxes: Sequence[Box], found: Sequence[Estimate]
-) -> dict[int, Number]:
+def _quotients(moment: Moment, measure: int, type_: DataType, boxes: Sequence[Box], found: Sequence[Estimate]) -> dict[int, Number]:
     """Exact averages that are decimals, rounded as Spark rounds them: a double cannot tell what lies half way."""
     if not isinstance(type_, types.Decimal):
         return {}
-    quotients, kept = {}, synopsis.schema.measures[measure].unit
+    quotients, kept = {}, moment.definition.schema.measures[measure].unit
     unit = Number(1).scaleb(-type_.scale)
     for place, (box, average) in enumerate(zip(boxes, found, strict=True)):
-        total, count = (synopsis.estimate(each, box, measure=measure) for each in ("sum", "count"))
+        total, count = (moment.estimate(each, box, measure=measure) for each in ("sum", "count"))
         if average.exact and total.exact and count.exact and count.value:
             units = Number(round(total.value * kept))
             with localcontext(prec=MOST_DIGITS):
@@ -202,7 +206,7 @@ def _quotients(
     return quotients
 
 
-def _aggregate(synopsis: Synopsis, call: Expression, sources: dict[str, str]) -> tuple[str, int]:
+def _aggregate(moment: Moment, call: Expression, sources: dict[str, str]) -> tuple[str, int]:
     """The synopsis's name for an aggregate, and of which measure it is."""
     if not isinstance(call, AggregateCall) or call.distinct or call.where is not None:
         raise Unsupported("it knows neither DISTINCT nor FILTER in aggregates")
@@ -211,10 +215,10 @@ def _aggregate(synopsis: Synopsis, call: Expression, sources: dict[str, str]) ->
     argument = _unwidened(call.arguments[0]) if len(call.arguments) == 1 else None
     if call.function == "count" and isinstance(argument, Literal) and argument.value is not None:
         return "rows", 0
-    measured = synopsis.schema.measured
+    measured = moment.definition.schema.measured
     if not isinstance(argument, Column) or sources[argument.name].lower() not in map(str.lower, measured):
         raise Unsupported(f"it aggregates {' and '.join(map(repr, measured))} only")
-    return canonical(call.function), synopsis.schema.measure(sources[argument.name])
+    return canonical(call.function), moment.definition.schema.measure(sources[argument.name])
 
 
 def _output(expression: Expression, columns: dict[str, _Values]) -> _Values:

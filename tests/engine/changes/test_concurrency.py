@@ -72,7 +72,7 @@ def test_threads_that_change_one_table_take_turns(tmp_path: Path) -> None:
         assert db.table("t").info.rows == ROWS * (1 + 4 * 3)
 
 
-@pytest.mark.parametrize("seconds", [4, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [4, pytest.param(30, marks=pytest.mark.long)])
 def test_processes_that_change_and_read_one_table(tmp_path: Path, seconds: int) -> None:
     """No acknowledged batch is lost, none is there twice, and every answer is of some version."""
     pq.write_table(rows(-1, 0).slice(0, 0), tmp_path / "t.parquet")

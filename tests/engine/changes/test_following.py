@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from nearly.engine.changes.following import Follower
+from nearly.engine.changes.following import Also, Follower
+from nearly.engine.changes.questions import QuestionTaker, Topics
+from nearly.engine.changes.records import parsed
 from nearly.errors import SchemaError
 from tests.fixtures.driver_only import driver_only
 
@@ -86,6 +89,101 @@ def test_rows_of_a_table_without_a_key_are_a_bag(tmp_path: Path) -> None:
         follower.take(batch((1, 1.0, "old", "delete"), (1, 1.0, "old", "delete"), (2, 0.0, "old", "delete")), 1)
         assert db.sql("select count(*) as n from t where k = 1").exact().table["n"].to_pylist() == [1]
         assert [row["reason"][:5] for row in db.quarantine("t").to_pylist()] == ["table", "there"]
+
+
+def test_of_several_rows_with_a_key_the_last_one_counts_and_none_is_called_bad(db: nearly.Session) -> None:
+    Follower(db._engine, "t", "orders", "op").take(
+        batch(
+            (1, None, None, "delete"), (1, 1.5, "again", "insert"), (50, 1.0, "gone", "insert"), (50, None, None, "delete"),
+            (51, 1.0, "first", "insert"), (51, 2.0, "second", "upsert"), (2, 3.0, "there", "insert"),
+        ),
+        0,
+    )  # fmt: skip
+    found = rows_of(db)
+    assert (found[1], found[51], found[2]) == ((1.5, "again"), (2.0, "second"), (2.0, "old"))
+    assert 50 not in found
+    assert [row["reason"] for row in db.quarantine("t").to_pylist()] == ["a row with this key is there already"]
+
+
+@pytest.mark.parametrize("key", [["k"], []])
+def test_updates_may_tell_what_was_there(tmp_path: Path, key: list[str]) -> None:
+    """With a key, a former one that differs goes; without, a row as it was."""
+    with registered(driver_only(tmp_path / "catalog"), tmp_path, key) as db:
+        former = {"old_k": [3, None, 5], "old_v": [3.0, 4.0, 5.0], "old_s": ["old", "old", "old"]}
+        rows = {"k": [30, 4, 5], "v": [9.0, 8.0, None], "s": ["a", "b", "c"], "op": ["update"] * 3} | former
+        if not key:
+            rows["old_k"] = [3, 4, 5]
+        Follower(db._engine, "t", "orders", "op").take(pa.table(rows), 0)
+        found = rows_of(db)
+        assert (found[30], found[4], found[5], len(found)) == ((9.0, "a"), (8.0, "b"), (None, "c"), 10)
+        assert db.quarantine("t").num_rows == 0
+
+
+def test_a_row_may_come_and_go_in_one_batch_of_a_bag(tmp_path: Path) -> None:
+    with registered(driver_only(tmp_path / "catalog"), tmp_path, []) as db:
+        passing = [(70, 1.0, "new", kind) for kind in ("insert", "insert", "delete")]
+        Follower(db._engine, "t", "orders", "op").take(batch(*passing, (71, 1.0, "new", "delete"), (1, 1.0, "old", "delete")), 0)
+        assert db.sql("select k from t where k in (1, 70, 71)").exact().table["k"].to_pylist() == [70]
+        assert [row["reason"] for row in db.quarantine("t").to_pylist()] == ["there is no such row to delete"]
+
+
+def test_rows_that_somebody_else_cannot_take_are_put_aside(db: nearly.Session) -> None:
+    done: list[int] = []
+    also = Also(lambda rows: [(pc.greater(rows["v"], 5.0), "too much")], lambda: done.append(db.table("t").info.version))
+    Follower(db._engine, "t", "orders", "op", also).take(
+        batch((100, 9.0, "no", "insert"), (101, 1.0, "yes", "insert"), (7, 7.0, "old", "delete")), 0
+    )
+    assert set(rows_of(db)) == {*range(10), 101} - {7}
+    assert [row["reason"] for row in db.quarantine("t").to_pylist()] == ["too much"]
+    assert done == [2]
+
+
+def test_good_records_are_read_at_once_as_one_by_one(db: nearly.Session) -> None:
+    table = db.table("t").info
+    good = [json.dumps({"k": number, "v": number / 7, "s": "größe"}).encode() for number in range(100)]
+    for values, bad in (([], 0), (good, 0), ([*good, b"[]", b"", b'{"k": 1, "v": true, "s": "x"}', b"{}\n{}"], 4)):
+        rows, poison = parsed(table, [None] * len(values), values)
+        assert (rows.num_rows, len(poison)) == (len(values) - bad, bad)
+        assert rows.slice(0, 100).drop_columns(["nearly_op"]).to_pylist() == [json.loads(each) for each in values[:100]]
+    rows, poison = parsed(table, [None], [b'{"k": 1, "v": 9007199254740993, "s": "x"}'])
+    assert (rows.num_rows, len(poison)) == (0, 1)  # no double is that number
+    assert parsed(table, [b"7", b"8"], [None, None], None, ["delete", "insert"])[1] == [
+        {"reason": "the record has no value", "record": "8"}
+    ]
+
+
+def test_questions_are_answered_between_the_changes_around_them(
+    db: nearly.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the process ends in the midst of a batch, which then comes again."""
+
+    def ask(aggregate: str, **_: Any) -> nearly.Answer:
+        asked.append(aggregate)
+        return db.sql(f"select {aggregate} as n from t").exact()
+
+    def post(_servers: str, _topic: str, messages: list[tuple[bytes, bytes]], _settings: Any) -> None:
+        if len(sent) < 1:
+            sent.append(())
+            raise ConnectionError
+        sent.append(tuple(json.loads(value)["rows"][0]["n"] for _, value in messages))
+
+    asked: list[str] = []
+    sent: list[tuple[int, ...]] = []
+    monkeypatch.setattr("nearly.engine.changes.questions.send", post)
+    taker = QuestionTaker(Follower(db._engine, "t", "kafka", None), ask, tmp_path / "replies.json", "", Topics(), {})
+    question = {"aggregate": "count(*)"}
+    brought = [
+        ("insert", {"k": 50, "v": 1.0, "s": "x"}), ("execute", question), ("execute", question), ("delete", {"k": 1}),
+        ("execute", question), ("insert", {"k": 51, "v": 1.0, "s": "x"}), ("insert", {"k": 50, "v": 2.0, "s": "x"}),
+    ]  # fmt: skip
+    came = records(*((None, value) for _, value in brought)).set_column(0, "topic", pa.array([topic for topic, _ in brought]))
+    with pytest.raises(ConnectionError):
+        taker.take(came, 3)
+    taker.take(came, 3)
+    assert sent == [(), (11, 11, 10)]
+    assert len(asked) == 3
+    assert db.table("t").info.rows == 11
+    assert db.quarantine("t")["reason"].to_pylist() == ["a row with this key is there already"]
 
 
 def records(*pairs: tuple[Any, Any]) -> pa.Table:
@@ -171,7 +269,7 @@ def test_nothing_of_a_stream_outlives_its_table(db: nearly.Session, tmp_path: Pa
     """A table of the same name would go on with the old one's checkpoint, and lack what came before."""
     follower = Follower(db._engine, "t", "orders", "op")
     follower.take(batch((None, 1.0, "no key", "insert")), 0)
-    follower._checkpoint.mkdir(parents=True)
+    follower.checkpoint.mkdir(parents=True)
     home = db._engine.catalog.directory("t")
     db.drop("t")
     assert not home.exists()

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.engine.changes import row_files
 from tests.fixtures.driver_only import driver_only
 
 NAMES = ("k", "größe", "d d", "s")
@@ -361,12 +362,20 @@ def _compare(db: nearly.Session, text: str, target: list[Row], after: list[Row],
     assert kinds == +Counter(counts), text
 
 
+@pytest.fixture(params=[row_files.MOST_HELD, 150])
+def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory holds all rows that a statement changes, or hardly one."""
+    monkeypatch.setattr(row_files, "MOST_HELD", request.param)
+
+
+@pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("seed", range(6))
 def test_statements_do_what_they_say(tmp_path: Path, seed: int) -> None:
     check(tmp_path, seed, steps=10)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 160))
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("seed", range(100, 106))
 def test_many_statements_do_what_they_say(tmp_path: Path, seed: int) -> None:
     check(tmp_path, seed, steps=40)

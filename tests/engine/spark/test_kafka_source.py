@@ -86,6 +86,7 @@ def test_a_new_partition_begins_where_the_broker_says(servers: str, outlived: di
     assert outlived
 
 
+@pytest.mark.long
 def test_a_range_that_is_gone_when_it_is_read_is_an_error(servers: str, outlived: dict[str, int]) -> None:
     found = reader(servers, "outlived")
     (gone,) = [place for place, low in found.initialOffset().items() if low]

@@ -297,3 +297,16 @@ def test_a_clustered_layout_is_found_by_its_columns(catalog: Catalog, tmp_path: 
     assert table.layout("base") == table.base
     with pytest.raises(UnknownName, match="layout 'other'"):
         table.layout("other")
+
+
+def test_a_pin_is_replaced_and_one_without_its_number_keeps_all_versions(catalog: Catalog, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
+    register_parquet(catalog, "t", str(tmp_path / "t.parquet"))
+    pin = catalog.directory("t") / "pins" / "v.pin"
+    for version in (1, 2, 2):
+        catalog.keep("t", "v", version)
+        assert pin.read_text(encoding="utf-8") == str(version)
+    pin.write_text("", encoding="utf-8")
+    assert catalog._versions._pinned(catalog.directory("t")) == 0
+    catalog.keep("t", "v", None)
+    assert not pin.exists()

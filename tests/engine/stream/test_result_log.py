@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from nearly.engine.native.durations import CELLS_PER_SECOND, Durations
+from nearly.engine.costs import Costs
+from nearly.engine.native.durations import Durations
 from nearly.engine.stream.result_log import DRIVER, TASK, ResultLog, UnitBatch
 from nearly.engine.stream.task import BatchTime, Pace, fixed_cost
 from nearly.plan.nodes import Field, Scan
@@ -131,7 +132,7 @@ def test_durations_are_guessed_then_remembered() -> None:
     durations = Durations()
     table = TableSchema("t", (), (), 120_000_000, 10, None, ())
     scan = Scan("t", (Field("a_1", "a", LONG),))
-    assert durations.expected("q", scan, lambda _: table, 2) == pytest.approx(120_000_000 / (2 * CELLS_PER_SECOND))
+    assert durations.expected("q", scan, lambda _: table, 2) == pytest.approx(Costs().seconds(scan, lambda _: table, 2))
     durations.record("q", 3.0)
     durations.record("q", 5.0)
     assert durations.expected("q", scan, lambda _: table, 2) == 3.0

@@ -13,6 +13,7 @@ from nearly.plan import functions
 from nearly.plan.dialects import native, spark
 from nearly.plan.expressions import Call, Cast, Column, Expression, Literal, SortKey, WindowCall, WindowFrame
 from nearly.plan.types import BOOLEAN, DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, decimal
+from tests.plan.dialects.conformance.language import literal
 
 MONEY = Column(decimal(15, 2), "price")
 DISCOUNT = Column(decimal(15, 2), "discount")
@@ -35,7 +36,7 @@ def in_spark(expression: Expression) -> str:
 @pytest.mark.parametrize(
     ("name", "arguments", "type_"),
     [
-        ("-", [functions.literal(1), DISCOUNT], "decimal(16,2)"),
+        ("-", [literal(1), DISCOUNT], "decimal(16,2)"),
         ("*", [MONEY, DISCOUNT], "decimal(31,4)"),
         ("*", [functions.number("100.00"), Column(decimal(38, 4), "total")], "decimal(38,6)"),
         ("/", [Column(decimal(38, 4), "a"), Column(decimal(38, 4), "b")], "decimal(38,6)"),
@@ -48,8 +49,8 @@ def in_spark(expression: Expression) -> str:
         ("-", [DAY, DAY], "interval day"),
         ("neg", [MONEY], "decimal(15,2)"),
         ("ceil", [MONEY], "decimal(14,0)"),
-        ("round", [MONEY, functions.literal(1)], "decimal(15,1)"),
-        ("coalesce", [Column(decimal(8, 2), "a"), functions.literal(0)], "decimal(12,2)"),
+        ("round", [MONEY, literal(1)], "decimal(15,1)"),
+        ("coalesce", [Column(decimal(8, 2), "a"), literal(0)], "decimal(12,2)"),
         ("nullif", [WHOLE, functions.number("1.5")], "int"),
         ("length", [WORD], "int"),
         ("year", [MOMENT], "int"),
@@ -80,7 +81,7 @@ def test_aggregate_type(name: str, argument: Expression, type_: str) -> None:
 
 def test_cast_in_the_query_is_not_a_literal_to_narrow() -> None:
     """Spark narrows the literal 1 beside a decimal, but not CAST(1 AS BIGINT)."""
-    one = functions.cast(functions.literal(1), LONG)
+    one = functions.cast(literal(1), LONG)
     assert isinstance(one, Cast)
     assert str(functions.call("+", [one, DISCOUNT]).type) == "decimal(23,2)"
 
@@ -90,7 +91,7 @@ def test_constants_are_folded_for_scans() -> None:
     assert shifted == Literal(DATE, dt.date(1998, 9, 2))
     last = functions.call("+", [functions.date("2020-01-31"), functions.interval("1", "month")])
     assert last == Literal(DATE, dt.date(2020, 2, 29))
-    compared = functions.call("<=", [DAY, functions.literal("1998-09-02")])
+    compared = functions.call("<=", [DAY, literal("1998-09-02")])
     assert compared == Call(BOOLEAN, "<=", (DAY, Literal(DATE, dt.date(1998, 9, 2))))
 
 
@@ -130,7 +131,7 @@ def test_wrong_number_of_arguments() -> None:
 
 def test_decimals_stay_in_fast_operators() -> None:
     """The TPC-H revenue: no cast between the operators, one around the sum."""
-    factor = functions.call("-", [functions.literal(1), DISCOUNT])
+    factor = functions.call("-", [literal(1), DISCOUNT])
     total = functions.aggregate("sum", [functions.call("*", [MONEY, factor])])
     assert in_native(total) == """CAST(SUM("price" * (CAST('1' AS DECIMAL(1, 0)) - "discount")) AS DECIMAL(38, 4))"""
     assert in_spark(total) == "SUM(`price` * (CAST('1' AS DECIMAL(1, 0)) - `discount`))"
@@ -142,14 +143,14 @@ def test_widening_a_decimal_leaves_the_column_bare() -> None:
 
 
 def test_nested_operators_keep_their_order() -> None:
-    either = functions.call("or", [functions.call(">", [WHOLE, functions.literal(1)]), functions.call("isnull", [REAL])])
+    either = functions.call("or", [functions.call(">", [WHOLE, literal(1)]), functions.call("isnull", [REAL])])
     both = functions.call("and", [either, functions.call("not", [functions.call("=", [WHOLE, WHOLE])])])
     assert in_native(both) == '(("whole" > 1) OR ("real" IS NULL)) AND (NOT ("whole" = "whole"))'
 
 
 def test_native_refuses_what_it_has_not_verified() -> None:
     for expression in (
-        functions.call("rlike", [WORD, functions.literal("a+")]),
+        functions.call("rlike", [WORD, literal("a+")]),
         functions.call("initcap", [WORD]),
         functions.cast(REAL, STRING),
         functions.call("-", [DAY, DAY]),
@@ -161,11 +162,11 @@ def test_native_refuses_what_it_has_not_verified() -> None:
 
 
 def test_like_escapes() -> None:
-    assert in_native(functions.call("like", [WORD, functions.literal("a%")])) == "\"word\" LIKE 'a%'"
-    escaped = functions.call("like", [WORD, functions.literal("a\\%")])
+    assert in_native(functions.call("like", [WORD, literal("a%")])) == "\"word\" LIKE 'a%'"
+    escaped = functions.call("like", [WORD, literal("a\\%")])
     assert in_native(escaped) == "\"word\" LIKE 'a\\%' ESCAPE '\\'"
     with pytest.raises(Unsupported, match="must stand before"):
-        in_native(functions.call("like", [WORD, functions.literal("a\\b")]))
+        in_native(functions.call("like", [WORD, literal("a\\b")]))
 
 
 def test_window_with_frame() -> None:
@@ -180,6 +181,6 @@ def test_window_with_frame() -> None:
 
 
 def test_quoted_names_and_text() -> None:
-    odd = functions.call("=", [Column(STRING, 'a"b`c'), functions.literal("it's\\")])
+    odd = functions.call("=", [Column(STRING, 'a"b`c'), literal("it's\\")])
     assert in_native(odd) == "\"a\"\"b`c\" = 'it''s\\'"
     assert in_spark(odd) == "`a\"b``c` = 'it\\'s\\\\'"

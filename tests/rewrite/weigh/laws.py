@@ -27,7 +27,7 @@ def cut_of(text: str) -> Cut:
 
 def shown_tail(cut: Cut, growths: Growths) -> str:
     """The tail as a point estimate, and in replicates where it has any."""
-    point = under("estimate", shown_weighted(weigh(cut.tail, cut.stages, WEIGHT, growths)))
+    point = under("estimate", shown_weighted(weigh(cut.tail, cut.stages, WEIGHT, growths, WEIGHT)))
     try:
         copies = shown_weighted(replicate(cut.tail, cut.stages, growths))
     except Unsupported as reason:
@@ -57,13 +57,13 @@ def check_replicates(cut: Cut, growths: Growths) -> None:
             weights["unit_weight"].append(WEIGHT)
     types = [pa.int32(), pa.int32(), pa.float64()]
     given = pa.table([pa.array(each, kind) for each, kind in zip(weights.values(), types, strict=True)], [*weights])
-    inputs = {"weights": given, "replicates": pa.table({"replicate": pa.array(range(UNITS), pa.int32())})}
+    inputs = {"weights": given, "weights_beside": given, "replicates": pa.table({"replicate": pa.array(range(UNITS), pa.int32())})}
     read = [by_units(cut, None, [unit]) for unit in range(UNITS)]
     rows = run(copies.plan, together(cut, read) | inputs)
     tail = unordered(cut.tail)
     for left_out in range(UNITS):
         mine = rows.filter(pa.array([each == left_out for each in rows[copies.replicate.name].to_pylist()], pa.bool_()))
-        alone = run(weigh(tail, cut.stages, WEIGHT, growths).plan, together(cut, [*read[:left_out], *read[left_out + 1 :]]))
+        alone = run(weigh(tail, cut.stages, WEIGHT, growths, WEIGHT).plan, together(cut, [*read[:left_out], *read[left_out + 1 :]]))
         assert rows_differ(alone.select([column.name for column in tail.columns]), mine, numbers=True) is None, left_out
 
 

@@ -13,16 +13,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from nearly.engine.changes.given_rows import arrow_schema
-from nearly.engine.changes.positions import Positions, by_content, by_key
+from nearly.engine.changes.positions import by_content, by_key
+from nearly.engine.changes.row_files import FiledRows, ManyRows
 from nearly.engine.engine import Engine
+from nearly.engine.native.places import Positions
 from nearly.engine.storage.batches import Batch, LayoutChange
 from nearly.engine.storage.blocks import make_blocks, target_for
 from nearly.engine.storage.durable import flush, writing_in
-from nearly.engine.storage.footers import Footer, read_footer
+from nearly.engine.storage.footers import Footer, read_footer, read_footers
 from nearly.engine.storage.hive_partitions import directory_of
 from nearly.engine.storage.layouts import Layout, Table
 from nearly.engine.storage.listing import FoundFile
-from nearly.engine.storage.manifest import FileEntry, manifest_of
+from nearly.engine.storage.manifest import FileEntry, manifest_of, schema_checksum
 from nearly.engine.storage.registration import ReadFiles, schema_difference
 from nearly.engine.storage.versions import now
 from nearly.errors import EngineError
@@ -44,8 +46,8 @@ class Change:
     """
 
     operation: str
-    came: pa.Table | None = None
-    went: pa.Table | None = None
+    came: ManyRows | None = None
+    went: ManyRows | None = None
     places: Positions | None = None
     updated: int = 0
     stream: tuple[str, int] | None = None
@@ -60,17 +62,23 @@ class Change:
         return not (self.came is not None and self.came.num_rows) and not (self.places is not None and len(self.places))
 
 
-def write_batch(engine: Engine, table: Table, change: Change) -> tuple[Batch, Path]:
-    """The batch of a change and the directory of its files, all written, but known to nobody yet."""
-    directory = engine.catalog.directory(table.name) / f"changes-{uuid.uuid4().hex[:12]}"
+def new_directory(engine: Engine, table: Table) -> Path:
+    """Where the files of a batch will be."""
+    return engine.catalog.directory(table.name) / f"changes-{uuid.uuid4().hex[:12]}"
+
+
+def write_batch(engine: Engine, table: Table, change: Change, directory: Path) -> Batch:
+    """The batch of a change, whose files are all written, but known to nobody yet; rows that are many lie in the directory."""
     with writing_in(directory):
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
         came = None if change.came is None or not change.came.num_rows else _came(engine, table, change, directory)
-        went = written(change.went, directory / WENT) if change.is_mixed and change.went is not None else None
+        went = _went(change.went, directory / WENT) if change.is_mixed and change.went is not None else None
     layouts = [_base_change(table, came, change.places, directory)]
     if came is None and not change.is_empty:  # rows that came lie in the base layout alone, so that the others are behind
         layouts += [_other_change(engine, table, layout, change, directory) for layout in table.layouts[1:]]
-    batch = Batch(
+    if isinstance(change.went, FiledRows):
+        change.went.remove()
+    return Batch(
         version=table.version + 1,
         time=now(),
         operation=change.operation,
@@ -81,7 +89,17 @@ def write_batch(engine: Engine, table: Table, change: Change) -> tuple[Batch, Pa
         went=None if went is None else entry_of_file(went),
         stream=change.stream,
     )
-    return batch, directory
+
+
+def _went(rows: ManyRows, path: Path) -> Footer:
+    """Rows that went, in one file."""
+    if not isinstance(rows, FiledRows):
+        return written(rows, path)
+    with pq.ParquetWriter(path, rows.schema, compression="snappy", store_decimal_as_integer=True) as writer:
+        for batch in rows.batches():
+            writer.write_batch(batch)
+    flush(path)
+    return read_footer(str(path))
 
 
 def _base_change(table: Table, came: ReadFiles | None, places: Positions | None, directory: Path) -> LayoutChange:
@@ -95,9 +113,9 @@ def _base_change(table: Table, came: ReadFiles | None, places: Positions | None,
 
 def _other_change(engine: Engine, table: Table, layout: Layout, change: Change, directory: Path) -> LayoutChange:
     """The same rows in another layout, found by their key or content."""
-    went = change.went if change.went is not None else pa.table({})
     key = list(table.key)
-    places = Positions.of(by_key(engine, table, layout, went.select(key)) if key else by_content(engine, table, layout, went))
+    went = pa.table({}) if change.went is None else change.went.select(key or list(table.column_names))
+    places = Positions.of(by_key(engine, table, layout, went) if key else by_content(engine, table, layout, went))
     if len(places) != went.num_rows:
         raise EngineError(
             f"layout {layout.name!r} of table {table.name!r} holds {len(places)} of {went.num_rows} rows that the base layout "
@@ -128,6 +146,8 @@ def with_vector(
 def _came(engine: Engine, table: Table, change: Change, directory: Path) -> ReadFiles:
     """Rows that came, written below a directory; in directories of their own where the table has its files so."""
     rows = change.came if change.came is not None else nothing(table)
+    if isinstance(rows, FiledRows):
+        return _filed(engine, table, rows, directory)
     partitions = tuple(table.column(name) for name in table.base.partitioned_by)
     stored = [column for column in table.columns if column not in partitions]
     group = target_for(max(table.rows, rows.num_rows), table.base.manifest.bytes).rows
@@ -143,8 +163,18 @@ def _came(engine: Engine, table: Table, change: Change, directory: Path) -> Read
     for footer in footers:
         if difference := schema_difference(stored, footer.columns):
             raise EngineError(f"the rows for table {table.name!r} were written with another schema: {difference}")
-        engine.native.reader.refuse_other_types(table, footer.path)
+        engine.native.reader.refuse_other_types(table, footer.path, schema_checksum(footer.columns))
     return ReadFiles(tuple(found), tuple(footers), partitions)
+
+
+def _filed(engine: Engine, table: Table, rows: FiledRows, directory: Path) -> ReadFiles:
+    """Rows that came and are in files already, written by the library or by Spark."""
+    footers = read_footers(rows.paths)
+    for footer in footers:
+        if difference := schema_difference(table.columns, footer.columns):
+            raise EngineError(f"the rows for table {table.name!r} were written with another schema: {difference}")
+        engine.native.reader.refuse_other_types(table, footer.path)
+    return ReadFiles(tuple(FoundFile(path, str(directory)) for path in rows.paths), tuple(footers))
 
 
 def _by_partition(rows: pa.Table, partitions: Sequence[SchemaColumn]) -> Iterator[tuple[dict[str, Any], pa.Table]]:
@@ -163,7 +193,9 @@ def _by_partition(rows: pa.Table, partitions: Sequence[SchemaColumn]) -> Iterato
 
 
 def written(rows: pa.Table, path: Path, row_group: int = 131_072) -> Footer:
-    pq.write_table(rows, path, row_group_size=row_group, compression="snappy", store_decimal_as_integer=True)
+    """A file of rows; dictionaries are made of texts only, since making them takes most of the time of writing numbers."""
+    texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
+    pq.write_table(rows, path, row_group_size=row_group, compression="snappy", store_decimal_as_integer=True, use_dictionary=texts)
     flush(path)
     return read_footer(str(path))
 
@@ -172,6 +204,6 @@ def entry_of_file(footer: Footer) -> FileEntry:
     return manifest_of([footer], contents=True).files[0]
 
 
-def nothing(table: Table) -> pa.Table:
-    """No row of a table."""
-    return arrow_schema(table.columns).empty_table()
+def nothing(table: Table, columns: Sequence[str] | None = None) -> pa.Table:
+    """No row of a table, or of some of its columns."""
+    return arrow_schema(table.columns if columns is None else [table.column(name) for name in columns]).empty_table()

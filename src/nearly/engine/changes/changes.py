@@ -17,7 +17,7 @@ from nearly.engine.changes.batch_files import Change
 from nearly.engine.changes.compaction import compact, compact_alone, is_due
 from nearly.engine.changes.feed import changes
 from nearly.engine.changes.finding import parsed, parsed_values
-from nearly.engine.changes.following import Follower
+from nearly.engine.changes.following import ANYTHING, Also, Follower
 from nearly.engine.changes.operations import ERROR, Changer
 from nearly.engine.changes.quarantine import read_aside
 from nearly.engine.changes.statements import Changed, change_of
@@ -49,22 +49,22 @@ class Changes:
         self._later = ThreadPoolExecutor(1, thread_name_prefix="nearly-compact")
 
     def insert(self, name: str, rows: Any, batch: Stream | None = None) -> Table:
-        return self._change(name, lambda found: found.insert(rows), batch)
+        return self.change(name, lambda found: found.insert(rows), batch)
 
     def delete(self, name: str, rows: Any, where: str | None, missing: str = ERROR, batch: Stream | None = None) -> Table:
         if (rows is None) == (where is None):
             raise SchemaError("delete takes either rows or where=..., to empty a table where='true'")
         if where is not None:
             condition = parsed(where, "condition")
-            return self._change(name, lambda found: found.delete_where(condition), batch)
-        return self._change(name, lambda found: found.delete(rows, missing), batch)
+            return self.change(name, lambda found: found.delete_where(condition), batch)
+        return self.change(name, lambda found: found.delete(rows, missing), batch)
 
     def update(self, name: str, assignments: Mapping[str, str], where: str | None, batch: Stream | None = None) -> Table:
         condition = None if where is None else parsed(where, "condition")
-        return self._change(name, lambda found: found.update(parsed_values(found.table, assignments), condition), batch)
+        return self.change(name, lambda found: found.update(parsed_values(found.table, assignments), condition), batch)
 
     def merge(self, name: str, rows: Any, batch: Stream | None = None) -> Table:
-        return self._change(name, lambda found: found.merge(rows), batch)
+        return self.change(name, lambda found: found.merge(rows), batch)
 
     def execute(self, statement: Statement, batch: Stream | None = None) -> Changed:
         """Do what a statement says."""
@@ -74,7 +74,7 @@ class Changes:
             made[:] = [change_of(changer, statement)]
             return made[0]
 
-        table = self._change(statement.table, find, batch)
+        table = self.change(statement.table, find, batch)
         operation = type(statement).__name__.removesuffix("Into").removesuffix("From").removesuffix("Set").lower()
         if not made:
             return Changed(operation, table.name, table.version)
@@ -114,22 +114,23 @@ class Changes:
         return table
 
     def follow(self, name: str, stream: Any, source: str, op: str | None, checkpoint: Path | None, every: str) -> Following:
-        return self._follower(name, source, op).follow(stream, checkpoint, every)
+        return self.follower(name, source, op).follow(stream, checkpoint, every)
 
     def follow_kafka(
         self, name: str, servers: str, topics: Sequence[str], source: str, op: str | None, checkpoint: Path | None, every: str,
         settings: Mapping[str, str],
     ) -> Following:  # fmt: skip
-        return self._follower(name, source, op).follow_kafka(servers, topics, settings, checkpoint, every)
+        return self.follower(name, source, op).follow_kafka(servers, topics, settings, checkpoint, every)
 
     def quarantine(self, name: str) -> pa.Table:
         return read_aside(self._engine.catalog.directory(self._engine.catalog.table(name).name))
 
-    def _follower(self, name: str, source: str, op: str | None) -> Follower:
+    def follower(self, name: str, source: str, op: str | None, also: Also = ANYTHING) -> Follower:
+        """Who takes the batches of a stream into a table, and compacts it in the background when that is due."""
         self._engine.life.refuse_over()
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,60}", source):
             raise SchemaError(f"name={source!r} names the stream: 1 to 60 letters, digits, - and _")
-        return Follower(self._engine, self._engine.catalog.table(name).name, source, op)
+        return Follower(self._engine, self._engine.catalog.table(name).name, source, op, also, self.compact_later)
 
     def between(self, name: str, since: int, until: int | None = None) -> pa.Table:
         self._engine.life.refuse_over()
@@ -143,7 +144,7 @@ class Changes:
         """Wait for a compaction that is under way; it ends with the session, at its next batch of rows."""
         self._later.shutdown(cancel_futures=True)
 
-    def _compact_later(self, table: Table) -> None:
+    def compact_later(self, table: Table) -> None:
         """Compact a table in the background when that is due; a commit meanwhile puts it off."""
         name = table.name.lower()
         if name in self._waiting or not is_due(self._engine, table):
@@ -162,7 +163,8 @@ class Changes:
         self._waiting.add(name)
         self._later.submit(work)
 
-    def _change(self, name: str, find: Find, batch: Stream | None) -> Table:
+    def change(self, name: str, find: Find, batch: Stream | None = None) -> Table:
+        """Make the change that `find` finds; others that meet it are waited for."""
         self._engine.life.refuse_over()
         transaction: Transaction | None = getattr(self._mine, "open", None)
         if transaction is not None:
@@ -175,5 +177,5 @@ class Changes:
             except Conflict:
                 if attempt == ATTEMPTS - 1:
                     raise
-        self._compact_later(table)
+        self.compact_later(table)
         return table

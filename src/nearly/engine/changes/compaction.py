@@ -7,46 +7,43 @@ is put together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self
-
-import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from nearly.engine.changes.batch_files import CAME, GONE, SOURCE, with_vector
-from nearly.engine.changes.given_rows import arrow_schema
-from nearly.engine.changes.positions import Positions
+from nearly.engine.changes.row_files import write_files
 from nearly.engine.engine import Engine
-from nearly.engine.native.failures import final
+from nearly.engine.native.places import Positions
 from nearly.engine.native.reading import gone_rows
 from nearly.engine.storage.batches import LayoutChange, changed
-from nearly.engine.storage.blocks import Block, target_for
-from nearly.engine.storage.clustering import RANGE
-from nearly.engine.storage.durable import flush, writing_in
+from nearly.engine.storage.blocks import Block
+from nearly.engine.storage.clustering import RANGE, TICKETS, Clustering
 from nearly.engine.storage.layouts import BASE, Layout, Table
 from nearly.engine.storage.manifest import Manifest
+from nearly.engine.storage.ticket_order import BUCKET, bucket_of
 from nearly.engine.writing.parquet_writer import Progress
 from nearly.engine.writing.preparation import same
 from nearly.engine.writing.staging import Arrangement, Staged, commit, new_directory, stage
 from nearly.errors import Conflict
+from nearly.plan.dialects import native
+from nearly.plan.expressions import Column
 from nearly.plan.quoting import native_name
+from nearly.plan.types import is_simple
 
 SHARE = 0.05
 """A table is worth compacting when so large a part of its rows was deleted."""
 FILES = 64
 """Or when so many files came since it was written, of rows or of deleted ones."""
-ROWS_IN_FILE = 4_000_000
-BATCH_ROWS = 131_072
 
 
 def is_due(engine: Engine, table: Table) -> bool:
     """Whether queries read the table noticeably slower than they would after compaction."""
     base = table.base
+    if not all(is_simple(column.type) for column in table.columns):  # which nobody here can write
+        return False
     return max(len(base.vectors), len(_late(engine, table))) > FILES or (
         not table.origin.in_place and base.gone > SHARE * max(1, base.manifest.rows)
     )
@@ -87,9 +84,8 @@ def _late(engine: Engine, table: Table) -> list[str]:
     """The files that came by changes and can be put together: not those in directories that tell values of columns."""
     if table.base.partitioned_by:
         return []
-    own = engine.catalog.directory(table.name)
-    stem = Path(CAME).stem
-    return [path for path in table.base.manifest.paths if Path(path).is_relative_to(own) and Path(path).name.startswith(stem)]
+    own, stem = f"{engine.catalog.directory(table.name)}{os.sep}", Path(CAME).stem
+    return [path for path in table.base.manifest.paths if path.startswith(own) and path.rpartition(os.sep)[2].startswith(stem)]
 
 
 def _rewritten(engine: Engine, table: Table, temporary: Path, progress: Progress | None) -> tuple[Staged, Layout]:
@@ -97,11 +93,22 @@ def _rewritten(engine: Engine, table: Table, temporary: Path, progress: Progress
     destination = new_directory(engine.catalog, table.name, BASE)
     source = temporary / destination.name
     query = str(engine.native.reader.whole(table, table.base, table.column_names).sql(dialect="duckdb"))
-    if order := _order(table):
+    order, tickets = _order(table), _tickets(table)
+    if tickets is not None:
+        by = [Column(table.column(name).type, name) for name in tickets.columns]
+        bucket = native.expression(bucket_of(by, tickets.buckets or 1)).sql(dialect="duckdb")
+        query = f"SELECT *, {bucket} AS {BUCKET} FROM ({query}) ORDER BY {BUCKET}, {order}"
+    elif order:
         query = f"SELECT * FROM ({query}) ORDER BY {order}"
-    write_files(engine, table, query, source / "part", progress)
-    staged = stage(source, destination, Arrangement(BASE))
+    write_files(engine, table, query, source / "part", progress, tickets is not None)
+    staged = stage(source, destination, Arrangement(BASE, tickets))
     return staged, staged.layout
+
+
+def _tickets(table: Table) -> Clustering | None:
+    """The buckets of tickets that the table's rows lie in, if they do."""
+    order = table.base.clustering
+    return order if order is not None and order.kind == TICKETS and table.key else None
 
 
 def _folded(engine: Engine, table: Table, temporary: Path, progress: Progress | None) -> tuple[Staged, Layout]:
@@ -150,76 +157,3 @@ def _order(table: Table) -> str:
     clustering = table.base.clustering
     names: Sequence[str] = clustering.columns if clustering is not None and clustering.kind == RANGE else table.key
     return ", ".join(native_name(name) for name in names)
-
-
-def write_files(engine: Engine, table: Table, query: str, stem: Path, progress: Progress | None) -> None:
-    """Write the rows of a query into files of a new directory, whose names begin alike."""
-    with writing_in(stem.parent):
-        stem.parent.mkdir()
-        with _FileWriter(stem, table) as writer:
-            for batch in batches_of(engine, query):
-                engine.life.refuse_over()
-                writer.write(batch)
-                if progress is not None:
-                    progress(min(0.95, writer.rows / max(1, table.rows)))
-
-
-def batches_of(engine: Engine, query: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a query of the driver's engine, some at a time."""
-    local = engine.native.local
-    local.configure(engine.native.settings)
-    try:
-        with local.cursor() as cursor:
-            yield from cursor.sql(query).to_arrow_reader(BATCH_ROWS)
-    except duckdb.Error as trouble:
-        raise final(trouble) from trouble
-
-
-class _FileWriter:
-    """Writes rows into files of about the same size, whose names begin alike."""
-
-    def __init__(self, stem: Path, table: Table) -> None:
-        self._stem = self._path = stem
-        self._schema = arrow_schema(table.columns)
-        self._group = target_for(table.rows, table.base.manifest.bytes).rows
-        self._open: pq.ParquetWriter | None = None
-        self._pending: list[pa.RecordBatch] = []
-        self._in_file = self._files = 0
-        self.rows = 0
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._pending.append(batch)
-        self.rows += batch.num_rows
-        if sum(each.num_rows for each in self._pending) >= self._group:
-            self._flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Write what is left; after an error the file is given up, whatever else it says."""
-        if kind is None:
-            if self._pending or not self._files:
-                self._flush()
-            self._close()
-        elif self._open is not None:
-            with suppress(pa.ArrowException, OSError, ValueError):
-                self._open.close()
-
-    def _flush(self) -> None:
-        if self._open is None:
-            self._path = self._stem.with_name(f"{self._stem.name}-{self._files:05d}.parquet")
-            self._open = pq.ParquetWriter(self._path, self._schema, compression="snappy", store_decimal_as_integer=True)
-            self._files += 1
-        rows = pa.Table.from_batches(self._pending).cast(self._schema) if self._pending else self._schema.empty_table()
-        self._open.write_table(rows, row_group_size=self._group)
-        self._in_file += rows.num_rows
-        self._pending = []
-        if self._in_file >= ROWS_IN_FILE:
-            self._close()
-
-    def _close(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            flush(self._path)
-            self._open, self._in_file = None, 0

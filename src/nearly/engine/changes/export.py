@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from nearly.engine.changes.compaction import batches_of, write_files
 from nearly.engine.changes.given_rows import arrow_schema
+from nearly.engine.changes.row_files import batches_of, write_files
+from nearly.engine.changes.shown import shown_sql, shown_table
 from nearly.engine.engine import Engine
 from nearly.engine.storage.delta_log import load_deltalake
 from nearly.engine.storage.durable import writing_in
@@ -36,11 +37,11 @@ def export(
         raise EngineError(f"{destination} exists; export writes to a new directory, so name another or remove it")
     draft = destination.parent / f".{destination.name}.{uuid.uuid4().hex[:12]}"
     write = _write_delta if form == DELTA else write_files
-    query = str(engine.native.reader.whole(table, table.base, table.column_names).sql(dialect="duckdb"))
+    query = shown_sql(engine, table)
     with engine.reading([table]), writing_in(destination.parent):
         destination.parent.mkdir(parents=True, exist_ok=True)
         try:
-            write(engine, table, query, draft / "part", progress)
+            write(engine, shown_table(table), query, draft / "part", progress)
             draft.rename(destination)
         finally:
             shutil.rmtree(draft, ignore_errors=True)

@@ -6,16 +6,20 @@ for another, and a value that does not fit is an error; nothing is cut off in si
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from shutil import rmtree
 
 import pyarrow as pa
 from sqlglot import exp
 
 from nearly.engine.changes.given_rows import arrow_schema
 from nearly.engine.changes.positions import placed
+from nearly.engine.changes.row_files import BATCH_ROWS, ManyRows, collected, gathered
 from nearly.engine.engine import Engine
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.native.reading import FILE, ROW
@@ -26,6 +30,9 @@ from nearly.errors import ParseError, SchemaError, Unsupported
 from nearly.plan.parse import parse_query, to_text
 from nearly.plan.schema import SchemaColumn
 from nearly.plan.types import BOOLEAN, NULL, DataType, can_store
+
+Take = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""Takes something from batches that pass by, and hands on the rest of each."""
 
 _PLACED = f"{AT}now"
 """After the name of a table: the table with the places of its rows, which no subquery of a statement sees."""
@@ -49,21 +56,47 @@ class Finder:
         names = self.table.column_names if columns is None else columns
         return [exp.column(name, table=alias, quoted=True) for name in (*names, FILE, ROW)]
 
-    def rows(self, query: exp.Select) -> pa.Table:
+    def rows(self, query: exp.Expr) -> pa.Table:
         """The rows of a query whose columns have names, by the driver's engine, or by Spark where that cannot tell."""
-        arrow_schema(self.table.columns)
         with suppress(NativeFailure, Unsupported):
             return self._run_here(self._planner.prepare(to_text(query), "native"))
         prepared = self._planner.prepare(to_text(query), "spark")
         return self.engine.run(replace(prepared, query=None)).table  # the text, which is what Spark knows the meaning of
 
-    def values(self, query: exp.Expr) -> pa.Table:
-        """The rows of a query that reads tables of any size, by whoever answers such queries."""
-        prepared = self._planner.prepare(to_text(query))
-        if prepared.kernel == "native" and not prepared.snapshot:
-            with suppress(NativeFailure):  # which is for Spark to judge
-                return self._run_here(prepared)
-        return self.engine.run(prepared).table
+    def collect(self, query: exp.Expr, stem: Path, take: Take | None = None) -> ManyRows:
+        """The rows of a query that has the table's columns in order, however many; `take` first takes its own from each batch."""
+        return self._asked(query, stem, lambda batches: collected(batches if take is None else take(batches), self.table, stem))
+
+    def gather(self, query: exp.Expr, stem: Path) -> ManyRows:
+        """The rows of a query whose columns have names, however many."""
+
+        def all_of(batches: Iterator[pa.RecordBatch]) -> ManyRows:
+            first = next(batches, None)
+            return self.rows(query) if first is None else gathered(chain([first], batches), first.schema, stem)
+
+        return self._asked(query, stem, all_of)
+
+    def _asked(self, query: exp.Expr, stem: Path, all_of: Callable[[Iterator[pa.RecordBatch]], ManyRows]) -> ManyRows:
+        """What is made of a query's rows: by the driver's engine, or by Spark where that cannot tell."""
+        arrow_schema(self.table.columns)
+        with suppress(NativeFailure, Unsupported):
+            return all_of(self._batches(self._planner.prepare(to_text(query), "native")))
+        rmtree(stem.parent, ignore_errors=True)  # what was collected before the trouble
+        prepared = self._planner.prepare(to_text(query), "spark")
+        return all_of(self._of_run(replace(prepared, query=None)))
+
+    def _batches(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+        """The driver's engine hands rows over as they come; several sites hand over all at once, but know no places of rows."""
+        here = not prepared.snapshot or self.engine.cluster.sites.executors == 1
+        if prepared.query is None or not (here or any(table.name == self._placed.name for table in prepared.snapshot)):
+            yield from self._of_run(prepared)
+            return
+        with self.engine.reading(prepared.snapshot):
+            for batch in self.engine.at(prepared.snapshot).native.stream_here(prepared.query.plan, BATCH_ROWS):
+                yield batch.rename_columns(list(prepared.query.names))
+
+    def _of_run(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+        yield from self.engine.run(prepared).table.to_batches(BATCH_ROWS)
 
     def columns(self, query: exp.Expr) -> list[tuple[str | None, DataType]]:
         """What the columns of a query are called, None where only Spark would find names for some, and their types."""

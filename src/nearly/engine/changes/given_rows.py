@@ -42,6 +42,11 @@ def as_arrow(rows: Any) -> pa.Table:
     raise SchemaError(f"rows are Arrow, pandas, polars or Spark tables, or a list of mappings, not {type(rows).__name__}")
 
 
+def is_frame(rows: Any) -> bool:
+    """Whether rows are a DataFrame of Spark, classic or Connect: they may be more than memory holds."""
+    return type(rows).__module__.startswith("pyspark.") and hasattr(rows, "toArrow")
+
+
 def _as_table(found: Any) -> pa.Table:
     return found if isinstance(found, pa.Table) else pa.table(found)
 

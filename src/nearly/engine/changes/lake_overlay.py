@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from nearly.engine.changes.batch_files import GONE, SOURCE, with_vector
-from nearly.engine.changes.positions import Positions, by_content, by_key, placed, run_here
+from nearly.engine.changes.positions import by_content, by_key, placed, run_here
 from nearly.engine.engine import Engine
+from nearly.engine.native.places import Positions
 from nearly.engine.native.reading import FILE, ROW, gone_rows
 from nearly.engine.storage.batches import LayoutChange, changed
 from nearly.engine.storage.blocks import Block

@@ -22,8 +22,9 @@ from nearly.engine.changes.batch_files import CAME, GONE, SOURCE, WENT, entry_of
 from nearly.engine.changes.feed import AFTER, BEFORE, DELETE, INSERT, KIND
 from nearly.engine.changes.given_rows import arrow_schema
 from nearly.engine.changes.lake_overlay import came_here, deleted, is_ours, overlaid, refuse_same_keys
-from nearly.engine.changes.positions import Positions, by_key, run_here
+from nearly.engine.changes.positions import by_key, run_here
 from nearly.engine.engine import Engine
+from nearly.engine.native.places import Positions
 from nearly.engine.native.reading import gone_rows
 from nearly.engine.storage.batches import Batch, LayoutChange, changed
 from nearly.engine.storage.catalog import check_name

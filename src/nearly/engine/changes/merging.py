@@ -7,7 +7,8 @@ rows of the source match is an error, unless it can only be deleted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +18,11 @@ from sqlglot import exp
 from nearly.engine.changes.batch_files import Change
 from nearly.engine.changes.finding import stored_rows
 from nearly.engine.changes.operations import Changer
-from nearly.engine.changes.positions import Positions
+from nearly.engine.changes.row_files import FiledRows, ManyRows, batches_of, collected
+from nearly.engine.native.places import Positions
 from nearly.engine.native.reading import FILE, ROW
 from nearly.errors import SchemaError
+from nearly.plan.quoting import native_name
 from nearly.plan.schema import SchemaColumn
 from nearly.plan.statements import DELETE, INSERT, MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE, UPDATE, MergeClause, MergeInto
 
@@ -55,20 +58,55 @@ class _Merge:
     statement: MergeInto
 
     def change(self) -> Change:
-        found = self.changer.finder.rows(self._query([self._bound(*each) for each in enumerate(self.statement.clauses)]))
-        found = self._once(found).sort_by([(FILE, "ascending"), (ROW, "ascending")])
-        parts = {action: found.filter(self._applies(found, action)) for action in (UPDATE, DELETE, INSERT)}
+        query = self._query([self._bound(*each) for each in enumerate(self.statement.clauses)])
+        found = self.changer.finder.gather(query, self.changer.directory / "found")
+        change = self._of_files(found) if isinstance(found, FiledRows) else self._of_rows(found)
+        if self.changer.table.key and change.came is not None and change.places is not None and self._may_change_keys:
+            self.changer.refuse_taken_keys(change.came, change.places, "merged")
+        return change
+
+    def _of_rows(self, found: pa.Table) -> Change:
+        found, parts = self._parts(found)
         places = pa.concat_tables([parts[UPDATE], parts[DELETE]])
         came = pa.concat_tables([parts[UPDATE], parts[INSERT]])
         table, first = self.changer.table, found.schema.get_field_index(_CLAUSE) + 1
-        makes = any(clause.action != DELETE for clause in self.statement.clauses)
-        change = Change(
-            "merge", stored_rows(table, came, first) if makes else None, stored_rows(table, places), Positions.of(places),
-            parts[UPDATE].num_rows,
-        )  # fmt: skip
-        if table.key and change.came is not None and self._may_change_keys:
-            self.changer.refuse_taken_keys(change.came, Positions.of(places), "merged")
+        after = stored_rows(table, came, first) if self._makes_rows else None
+        return Change("merge", after, stored_rows(table, places), Positions.of(places), parts[UPDATE].num_rows)
+
+    def _of_files(self, found: FiledRows) -> Change:
+        """The same where the rows found are many: what happens to each is looked at in memory, the rows stay in files."""
+        table, changer = self.changer.table, self.changer
+        names = dict.fromkeys([*(table.key or table.column_names)[:3], FILE, ROW, _HERE, _THERE, _CLAUSE])
+        _, parts = self._parts(found.select(list(names)))
+        places = Positions.of(pa.concat_tables([parts[UPDATE], parts[DELETE]]))
+        change = Change("merge", None, None, places, parts[UPDATE].num_rows)
+        if self._makes_rows:
+            made = [_NEW.format(place) for place in range(len(table.columns))]
+            change = replace(change, came=self._taken(found, made, (UPDATE, INSERT), changer.stem))
+        if change.is_mixed or len(table.layouts) > 1:
+            change = replace(change, went=self._taken(found, table.column_names, (UPDATE, DELETE), changer.directory / "went"))
+        found.remove()
         return change
+
+    def _taken(self, found: FiledRows, names: Sequence[str], actions: tuple[str, str], stem: Path) -> ManyRows:
+        """Some columns of the rows found that clauses of two kinds apply to: first those of one, in the order of their places."""
+        first, both = self._places(actions[0]), [*self._places(actions[0]), *self._places(actions[1])]
+        columns = ", ".join(native_name(name) for name in names)
+        once = f"row_number() OVER (PARTITION BY {FILE}, {ROW}) = 1 OR {FILE} IS NULL"  # what is deleted may be found twice
+        query = (
+            f"SELECT {columns} FROM {found.source} WHERE {_CLAUSE} IN ({_listed(both)}) QUALIFY {once} "
+            f"ORDER BY {_CLAUSE} NOT IN ({_listed(first)}), {FILE}, {ROW}"
+        )
+        return collected(batches_of(self.changer.engine, query), self.changer.table, stem, held=0)
+
+    def _parts(self, found: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
+        """What was found, each row once and in the order of their places; and by what happens to them."""
+        found = self._once(found).sort_by([(FILE, "ascending"), (ROW, "ascending")])
+        return found, {action: found.filter(self._applies(found, action)) for action in (UPDATE, DELETE, INSERT)}
+
+    @property
+    def _makes_rows(self) -> bool:
+        return any(clause.action != DELETE for clause in self.statement.clauses)
 
     @property
     def _may_change_keys(self) -> bool:
@@ -80,8 +118,11 @@ class _Merge:
         )
 
     def _applies(self, found: pa.Table, action: str) -> pa.Array:
-        places = [place for place, clause in enumerate(self.statement.clauses) if clause.action == action]
-        return pc.is_in(found[_CLAUSE].cast(pa.int64()), value_set=pa.array(places, pa.int64()))
+        return pc.is_in(found[_CLAUSE].cast(pa.int64()), value_set=pa.array(self._places(action), pa.int64()))
+
+    def _places(self, action: str) -> list[int]:
+        """Which clauses do something."""
+        return [place for place, clause in enumerate(self.statement.clauses) if clause.action == action]
 
     def _once(self, found: pa.Table) -> pa.Table:
         """The rows found, each of the table once."""
@@ -195,6 +236,11 @@ class _Merge:
             if any(each.clause.kind == kind for each in clauses) or kind == MATCHED:
                 branches.append((test, inner))
         return _cases(branches)
+
+
+def _listed(places: Sequence[int]) -> str:
+    """Numbers for IN, which takes at least one."""
+    return ", ".join(map(str, [-1, *places]))
 
 
 def _cases(branches: Sequence[tuple[exp.Expr, exp.Expr | None]]) -> exp.Expr | None:

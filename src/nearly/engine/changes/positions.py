@@ -6,21 +6,21 @@ The driver's engine looks for them, over the files of one layout. Law: a row giv
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from nearly.engine.engine import Engine
 from nearly.engine.native.failures import final
+from nearly.engine.native.key_indexes import KeyReading
+from nearly.engine.native.places import Positions
 from nearly.engine.native.reading import FILE, ROW
-from nearly.engine.storage.batches import Gone
 from nearly.engine.storage.layouts import Layout, Table
-from nearly.engine.storage.manifest import FileEntry
 from nearly.errors import Unsupported
 from nearly.plan import types
 from nearly.plan.quoting import native_name
@@ -28,67 +28,6 @@ from nearly.plan.schema import SchemaColumn
 
 GIVEN = "given"
 _NUMBER = "nearly_number"
-
-
-@dataclass(frozen=True, slots=True)
-class Positions:
-    """Rows of a layout's files, in order of file and row."""
-
-    files: NDArray[np.int32]
-    rows: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, found: pa.Table) -> Positions:
-        files = found[FILE].to_numpy().astype(np.int32)
-        rows = found[ROW].to_numpy().astype(np.int64)
-        order = np.lexsort((rows, files))
-        return cls(files[order], rows[order])
-
-    @classmethod
-    def at(cls, rows: Mapping[str, NDArray[np.int64]], paths: Sequence[str]) -> Positions:
-        """Rows of files, given by path, as positions in a manifest of these paths."""
-        named = [(number, rows[path]) for number, path in enumerate(paths) if path in rows]
-        files = [np.full(len(found), number, np.int32) for number, found in named]
-        return cls(
-            np.concatenate([np.empty(0, np.int32), *files]),
-            np.concatenate([np.empty(0, np.int64), *(np.sort(r) for _, r in named)]),
-        )
-
-    @classmethod
-    def stored(cls, vectors: Sequence[FileEntry]) -> Positions:
-        """What deletion vectors hold."""
-        found = [pq.read_table(vector.path, partitioning=None) for vector in vectors]
-        files = np.concatenate([np.empty(0, np.int32), *(each["file"].to_numpy() for each in found)])
-        rows = np.concatenate([np.empty(0, np.int64), *(each["row"].to_numpy() for each in found)])
-        order = np.lexsort((rows, files))
-        return cls(files[order].astype(np.int32), rows[order].astype(np.int64))
-
-    def by_path(self, paths: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-        """The rows of each file, of those that have some; the paths are the manifest's."""
-        numbers, starts = np.unique(self.files, return_index=True)
-        parts = np.split(self.rows, starts[1:])
-        return {paths[number]: rows for number, rows in zip(numbers.tolist(), parts, strict=True)} if len(self) else {}
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def table(self) -> pa.Table:
-        """As a deletion vector is stored."""
-        return pa.table({"file": pa.array(self.files, pa.int32()), "row": pa.array(self.rows, pa.int64())})
-
-    def by_block(self, layout: Layout) -> tuple[Gone, ...]:
-        """How many of them lie in each part of a block."""
-        numbers = {path: number for number, path in enumerate(layout.manifest.paths)}
-        found: list[Gone] = []
-        for block in layout.blocks:
-            for part in block.parts:
-                number = numbers[part.path]
-                first, end = np.searchsorted(self.files, [number, number + 1])
-                inside = np.searchsorted(self.rows[first:end], [part.first_row, part.first_row + part.rows])
-                if inside[1] > inside[0]:
-                    found.append((number, part.first_row_group, int(inside[1] - inside[0])))
-        return tuple(found)
 
 
 def placed(table: Table) -> Table:
@@ -101,8 +40,17 @@ def placed(table: Table) -> Table:
 
 def by_key(engine: Engine, table: Table, layout: Layout, keys: pa.Table) -> pa.Table:
     """The keys given that a layout has, with the positions of their rows; no other column is read."""
-    rows, same = _rows(engine, table, layout, keys.column_names), _same(keys.column_names)
-    return run_here(engine, f"SELECT s.* FROM ({rows}{_within(keys)}) AS s SEMI JOIN {GIVEN} AS g ON {same}", {GIVEN: keys})
+    names = keys.column_names
+
+    def scan() -> pa.Table:
+        rows = f"{_rows(engine, table, layout, names)}{_within(keys)}"
+        return run_here(engine, f"SELECT s.* FROM ({rows}) AS s SEMI JOIN {GIVEN} AS g ON {same_keys(names)}", {GIVEN: keys})
+
+    def read(paths: Sequence[str]) -> pa.Table:
+        query = engine.native.reader.query(placed(table), layout, [*names, FILE, ROW], paths)
+        return run_here(engine, str(query.sql(dialect="duckdb")), {})
+
+    return engine.key_indexes.find(table, layout, keys, KeyReading(scan, read, partial(run_here, engine)))
 
 
 def _within(keys: pa.Table) -> str:
@@ -119,16 +67,18 @@ def by_content(engine: Engine, table: Table, layout: Layout, rows: pa.Table) -> 
     """For every row given, one row of a layout that is equal in these columns, where there still is one; with their positions."""
     names = rows.column_names
     columns = ", ".join(native_name(name) for name in names)
-    stored = f"SELECT s.* FROM ({_rows(engine, table, layout, names)}) AS s SEMI JOIN {GIVEN} AS g ON {_same(names)}"
+    stored = f"SELECT s.* FROM ({_rows(engine, table, layout, names)}) AS s SEMI JOIN {GIVEN} AS g ON {same_keys(names)}"
     counted = "SELECT *, row_number() OVER (PARTITION BY {by}{order}) AS {number} FROM {rows}"
     mine = counted.format(by=columns, order=f" ORDER BY {FILE}, {ROW}", number=_NUMBER, rows=f"({stored})")
     theirs = counted.format(by=columns, order="", number=_NUMBER, rows=GIVEN)
-    same = f"{_same(names)} AND s.{_NUMBER} = g.{_NUMBER}"
+    same = f"{same_keys(names)} AND s.{_NUMBER} = g.{_NUMBER}"
     return run_here(engine, f"SELECT s.* EXCLUDE ({_NUMBER}) FROM ({mine}) AS s SEMI JOIN ({theirs}) AS g ON {same}", {GIVEN: rows})
 
 
 def duplicates(engine: Engine, keys: pa.Table) -> pa.Table:
     """Keys that are given more than once."""
+    if _is_plain(keys) and _different(keys) == keys.num_rows:
+        return keys.slice(0, 0)
     columns = ", ".join(native_name(name) for name in keys.column_names)
     return run_here(engine, f"SELECT {columns} FROM {GIVEN} GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1", {GIVEN: keys})
 
@@ -137,7 +87,7 @@ def absent(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
     """A key that is given but not found."""
     names = keys.column_names
     columns = ", ".join(native_name(name) for name in names)
-    sql = f"SELECT {columns} FROM {GIVEN} AS g ANTI JOIN found AS s ON {_same(names)} ORDER BY ALL LIMIT 1"
+    sql = f"SELECT {columns} FROM {GIVEN} AS g ANTI JOIN found AS s ON {same_keys(names)} ORDER BY ALL LIMIT 1"
     return run_here(engine, sql, {GIVEN: keys, "found": found.select(names)})
 
 
@@ -147,15 +97,31 @@ def pairs(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
     Keys are the same here exactly where `by_key` finds them: 0.0 is -0.0, and NaN is NaN.
     """
     names = keys.column_names
+    if _is_plain(keys) and len(names) == 1 and _different(found.select(names)) == found.num_rows:
+        found = found.select(names).cast(keys.schema)
+        old = pc.index_in(keys[names[0]], value_set=found[names[0]].combine_chunks())
+        return pa.table({"new": pa.array(np.arange(keys.num_rows)), "old": old})
     numbered = [each.append_column(_NUMBER, pa.array(np.arange(each.num_rows), pa.int64())) for each in (keys, found)]
-    sql = f"SELECT g.{_NUMBER} AS new, s.{_NUMBER} AS old FROM {GIVEN} AS g LEFT JOIN found AS s ON {_same(names)}"
+    sql = f"SELECT g.{_NUMBER} AS new, s.{_NUMBER} AS old FROM {GIVEN} AS g LEFT JOIN found AS s ON {same_keys(names)}"
     return run_here(engine, sql, dict(zip((GIVEN, "found"), numbered, strict=True)))
 
 
-def rows_at(engine: Engine, table: Table, layout: Layout, places: Positions) -> pa.Table:
-    """The rows of a layout's files at some places, deleted since or not, in the order of the places."""
+def copies(engine: Engine, table: Table, rows: pa.Table) -> NDArray[np.int64]:
+    """How many rows of a table are equal to each of the rows given, which are all different, in their columns."""
+    read = engine.native.reader.whole(table, table.base, rows.column_names).sql(dialect="duckdb")
+    numbered = rows.append_column(_NUMBER, pa.array(np.arange(rows.num_rows), pa.int64()))
+    sql = f"SELECT g.{_NUMBER}, count(*) AS n FROM ({read}) AS s JOIN {GIVEN} AS g ON {same_keys(rows.column_names)} GROUP BY ALL"
+    with engine.reading([table]):
+        counted = run_here(engine, sql, {GIVEN: numbered})
+    found = np.zeros(rows.num_rows, np.int64)
+    found[counted[_NUMBER].to_numpy()] = counted["n"].to_numpy()
+    return found
+
+
+def rows_at(engine: Engine, table: Table, layout: Layout, places: Positions, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of a layout's files at some places, deleted since or not, in the order of the places; all columns, or some."""
     paths = [layout.manifest.paths[number] for number in np.unique(places.files).tolist()]
-    names = [*table.column_names, FILE, ROW]
+    names = [*(table.column_names if columns is None else columns), FILE, ROW]
     read = engine.native.reader.query(placed(table), layout, names, paths or layout.manifest.paths[:1]).sql(dialect="duckdb")
     among = np.searchsorted(np.unique(places.files), places.files)
     wanted = pa.table({FILE: pa.array(among, pa.int32()), ROW: pa.array(places.rows, pa.int64())})
@@ -164,11 +130,23 @@ def rows_at(engine: Engine, table: Table, layout: Layout, places: Positions) -> 
     return run_here(engine, sql, {GIVEN: wanted}).drop_columns([FILE, ROW])
 
 
+def _is_plain(keys: pa.Table) -> bool:
+    """Whether Arrow takes the same keys for equal as DuckDB does; of floating numbers, and of none, they think differently."""
+    return not any(pa.types.is_floating(column.type) or column.null_count for column in keys.columns)
+
+
+def _different(keys: pa.Table) -> int:
+    if keys.num_columns == 1:
+        return int(pc.count_distinct(keys.column(0)).as_py())
+    return int(keys.group_by(keys.column_names).aggregate([]).num_rows)
+
+
 def _rows(engine: Engine, table: Table, layout: Layout, names: Sequence[str]) -> str:
     return str(engine.native.reader.whole(placed(table), layout, [*names, FILE, ROW]).sql(dialect="duckdb"))
 
 
-def _same(names: Sequence[str]) -> str:
+def same_keys(names: Sequence[str]) -> str:
+    """The condition that rows `s` and `g` are equal in these columns."""
     columns = [native_name(name) for name in names]
     return " AND ".join(f"s.{column} IS NOT DISTINCT FROM g.{column}" for column in columns)
 

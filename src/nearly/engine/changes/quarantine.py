@@ -39,3 +39,8 @@ def read_aside(directory: Path) -> pa.Table:
                 read | {"record": record if isinstance(record, str) or record is None else json.dumps(record, ensure_ascii=False)}
             )
     return pa.Table.from_pylist(found, schema=SCHEMA)
+
+
+def count_aside(directory: Path) -> int:
+    """How many records were put aside."""
+    return sum(file.read_bytes().count(b"\n") for file in (directory / QUARANTINE).glob("*.jsonl"))

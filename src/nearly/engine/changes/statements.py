@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
 from sqlglot import exp
 
 from nearly.engine.changes.batch_files import Change
@@ -37,7 +36,7 @@ def change_of(changer: Changer, statement: Statement) -> Change:
     """What a statement does to a table."""
     match statement:
         case InsertInto():
-            return changer.insert(inserted_rows(changer.finder, statement))
+            return changer.insert_rows(changer.finder.collect(inserted(changer.finder, statement), changer.stem))
         case DeleteFrom():
             return changer.delete_where(statement.where, statement.alias, statement.common)
         case UpdateSet():
@@ -47,8 +46,8 @@ def change_of(changer: Changer, statement: Statement) -> Change:
             return merge(changer, statement)
 
 
-def inserted_rows(finder: Finder, statement: InsertInto) -> pa.Table:
-    """The rows of an INSERT with all columns of the table; those it does not name are null."""
+def inserted(finder: Finder, statement: InsertInto) -> exp.Select:
+    """The query for the rows of an INSERT with all columns of the table; those it does not name are null."""
     table = finder.table
     given = finder.columns(statement.query)
     taken = _by_name(finder, given) if statement.by_name else _by_position(finder, statement, given)
@@ -60,7 +59,7 @@ def inserted_rows(finder: Finder, statement: InsertInto) -> pa.Table:
         place = taken.get(column.name)
         value, type_ = (exp.Null(), NULL) if place is None else (exp.column(names[place], table="given"), given[place][1])
         items.append(exp.alias_(finder.cast(value, type_, column), column.name, quoted=True))
-    return finder.values(exp.Select(expressions=items, from_=exp.From(this=source)))
+    return exp.Select(expressions=items, from_=exp.From(this=source))
 
 
 def _by_position(finder: Finder, statement: InsertInto, given: list[tuple[str | None, DataType]]) -> dict[str, int]:

@@ -10,10 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from nearly.engine.changes.batch_files import Change, write_batch
+from nearly.engine.changes.batch_files import Change, new_directory, write_batch
 from nearly.engine.changes.operations import Changer
 from nearly.engine.engine import Engine
 from nearly.engine.storage.batches import Batch, after
+from nearly.engine.storage.catalog import view_refusal
 from nearly.engine.storage.layouts import Table
 from nearly.errors import Conflict, SchemaError
 
@@ -58,10 +59,15 @@ class Transaction:
         table = self._table(name)
         if stream is not None and self._taken(table, stream):
             return table
-        change = find(Changer(self._engine, table, tuple(self._tables.values())))
-        if change.is_empty and stream is None:  # that a batch was taken is remembered also where it changed nothing
-            return table
-        batch, directory = write_batch(self._engine, table, replace(change, stream=stream))
+        directory = new_directory(self._engine, table)
+        try:
+            change = find(Changer(self._engine, table, directory, tuple(self._tables.values())))
+            if change.is_empty and stream is None:  # that a batch was taken is remembered also where it changed nothing
+                return table
+            batch = write_batch(self._engine, table, replace(change, stream=stream), directory)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
         self._directories.append(directory)
         self._batches.append((table, batch))
         self._tables[table.name.lower()] = changed = after(table, [batch])
@@ -81,6 +87,8 @@ class Transaction:
             catalog = self._engine.catalog
             self._held.enter_context(catalog.changing(name))
             known = catalog.table(name)
+            if known.view is not None:
+                raise view_refusal(known)
             self._held.enter_context(self._engine.reading([known]))
             self._tables[name.lower()] = known
         return known

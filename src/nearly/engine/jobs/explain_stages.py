@@ -14,7 +14,8 @@ def explain_stages(tail: Tail, sites: Sites, find_table: FindTable) -> str:
     """The stages in the order they run, and at the end what the driver does."""
     lines = [f"sites: {sites.executors} executor(s) with {sites.cores} core(s) each"]
     for stage in _in_order(tail.inputs):
-        lines += ["", f"{stage.name}: {_where(stage)}; {_movement(stage)}", _indented(stage.plan, find_table)]
+        where = "one task" if stage.width == 1 else f"{stage.width} tasks, one per site"
+        lines += ["", f"{stage.name}: {where}; {_movement(stage)}", _indented(stage.plan, find_table)]
     if isinstance(tail.plan, Input):
         lines += ["", "driver: takes the rows as they are"]
     else:
@@ -29,10 +30,6 @@ def _in_order(stages: tuple[Stage, ...]) -> list[Stage]:
         for each in (*_in_order(stage.inputs), stage):
             ordered.setdefault(each.name, each)
     return list(ordered.values())
-
-
-def _where(stage: Stage) -> str:
-    return "one task" if stage.width == 1 else f"{stage.width} tasks, one per site"
 
 
 def _movement(stage: Stage) -> str:

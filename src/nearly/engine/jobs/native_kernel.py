@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.errors import PySparkException
 from sqlglot import exp
 
+from nearly.algebra import arrow as pc
+from nearly.engine import spark_names
 from nearly.engine.jobs.stage_task import StageTask
 from nearly.engine.jobs.stages import Stage, Tail, cut
 from nearly.engine.jobs.turns import Turns
@@ -27,15 +27,18 @@ from nearly.engine.native.durations import Durations
 from nearly.engine.native.engine import Fragment, Native, Settings
 from nearly.engine.native.failures import explained, unpacked
 from nearly.engine.native.first_units import Samples
-from nearly.engine.native.group_counts import GroupCounts
+from nearly.engine.native.group_counts import group_counts
 from nearly.engine.native.payload import ERROR, PAYLOAD_SCHEMA, SLOT, StageOutput, decode
 from nearly.engine.native.python_functions import Functions
 from nearly.engine.native.reading import NativeReader
+from nearly.engine.native.recent_changes import RecentChanges
+from nearly.engine.native.running import Ending
 from nearly.engine.native.shares import Shares
 from nearly.engine.native.spare_engines import SpareEngines
 from nearly.engine.native.splice import spliced_tables
 from nearly.engine.spark.cluster import Cluster
 from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, Unsupported
 from nearly.plan.nodes import Exchange, Input, Plan, Scan
 from nearly.plan.render import NATIVE, render
@@ -66,6 +69,9 @@ class NativeKernel:
     durations: Durations = field(default_factory=Durations)
     turns: Turns = field(default_factory=Turns)
     spare: SpareEngines = field(default_factory=SpareEngines)
+    recent: RecentChanges = field(default_factory=RecentChanges)
+    ending: Ending = field(default_factory=Ending)
+    """Of the query that it runs."""
     _rendered: dict[tuple[Plan, tuple[Hashable, ...]], Whole] = field(default_factory=dict)
 
     @property
@@ -74,16 +80,24 @@ class NativeKernel:
         return self.samples.engine
 
     def refusal(self, plan: Plan) -> str | None:
+        """Why the native kernel does not take a plan; None where it does."""
+        found = self.refused_types(plan)
+        if found is not None:
+            return found
+        try:
+            self.whole(plan)
+        except Unsupported as reason:
+            return str(reason)
+        return None
+
+    def refused_types(self, plan: Plan) -> str | None:
+        """Why it does not, as far as settings and columns tell."""
         if not self.cluster.ansi:
             return "spark.sql.ansi.enabled is false, and the native kernel computes by ANSI rules"
         for node in plan.walk():
             for column in node.columns:
                 if not is_simple(column.type):
                     return f"column {column.name.rsplit('_', 1)[0]!r} has type {column.type}"
-        try:
-            self.whole(plan)
-        except Unsupported as reason:
-            return str(reason)
         return None
 
     def whole(self, plan: Plan) -> Whole:
@@ -103,33 +117,24 @@ class NativeKernel:
         sites = self.cluster.sites.executors
         if sites == 1:
             return cut(Exchange(plan, "gather"), sites)
-        counts = GroupCounts(self.catalog, self.reader)
-        return cut(for_sites(plan, self.catalog.schema, sites, counts), sites)
+        return cut(for_sites(plan, self.catalog.schema, sites, group_counts(self.catalog, self.reader)), sites)
 
     def run(self, plan: Plan) -> pa.Table:
         tail = self.stages(plan)
         given = self._collect(tail.inputs)
-        if isinstance(tail.plan, Input):
-            return given[tail.plan.source]
-        sql, _ = self.whole(tail.plan)
-        logger.debug("tail: %s", sql)
-        self.local.configure(self.settings)
-        try:
-            return self.local.run(sql, (), given)
-        except duckdb.Error as trouble:
-            raise explained(trouble) from trouble
+        return given[tail.plan.source] if isinstance(tail.plan, Input) else self.run_here(tail.plan, given)
 
     def _collect(self, stages: tuple[Stage, ...]) -> dict[str, pa.Table]:
         """Run the stages in one Spark job and take what the last of them send."""
         if not stages:
             return {}
         if self.alone:
-            return {stage.name: self._run_here(stage) for stage in stages}
+            return {stage.name: self.run_here(stage.plan) for stage in stages}
         try:
-            with self.cluster.job():
+            with self.cluster.job(self.ending):
                 frame = reduce(lambda a, b: a.union(b), [self._frame(stage, 1) for stage in stages])
                 return received(frame.toArrow())
-        except PySparkException as trouble:
+        except spark_names.PySparkException as trouble:
             raise EngineError(f"the Spark job failed: {trouble}") from trouble
 
     @property
@@ -137,19 +142,25 @@ class NativeKernel:
         """Whether the driver must do the work of the one executor, since Spark is not there yet."""
         return not self.cluster.is_up and self.cluster.sites.executors == 1
 
-    def _run_here(self, stage: Stage) -> pa.Table:
-        try:
-            return self.local.run_fragment(self._fragment(stage, 1), 0, {})
-        except duckdb.Error as trouble:
-            raise explained(trouble) from trouble
-
     def run_here(self, plan: Plan, given: dict[str, pa.Table] | None = None) -> pa.Table:
         """The plan's rows by the driver's own engine, over all rows of its tables and what is given."""
         sql, statics = self.whole(plan)
+        logger.debug("here: %s", sql)
+        self.local.configure(self.settings)
+        self.ending.refuse()
+        try:
+            with self.local.loaded(statics, self.ending.running):
+                return self.local.run(sql, (), given or {}, self.ending.running)
+        except duckdb.Error as trouble:
+            raise explained(trouble) from trouble
+
+    def stream_here(self, plan: Plan, rows: int) -> Iterator[pa.RecordBatch]:
+        """As `run_here`, some rows at a time, so that memory holds no more of them."""
+        sql, statics = self.whole(plan)
         self.local.configure(self.settings)
         try:
-            with self.local.loaded(statics):
-                return self.local.run(sql, (), given or {})
+            with self.local.loaded(statics), self.local.cursor() as cursor:
+                yield from cursor.sql(sql).to_arrow_reader(rows)
         except duckdb.Error as trouble:
             raise explained(trouble) from trouble
 
@@ -192,7 +203,7 @@ class NativeKernel:
             table = self.catalog.table(leaf.table)
             if table.rows <= STATIC_ROWS:
                 body = self._reading(leaf).sql(dialect="duckdb")
-                name = f"static_{table.name}_{hashlib.sha256(f'{table.content} {body}'.encode()).hexdigest()[:12]}"
+                name = static_name(table, body)
                 statics[name] = body
                 return exp.Table(this=exp.to_identifier(name, quoted=True))
             return self.stored(leaf)
@@ -206,6 +217,11 @@ class NativeKernel:
     def _reading(self, scan: Scan) -> exp.Expr:
         table = self.catalog.table(scan.table)
         return self.reader.whole(table, table.base, [field.source for field in scan.fields])
+
+
+def static_name(table: Table, body: str) -> str:
+    """The name of a small table in the memory of an engine: other rows or other columns have another one."""
+    return f"static_{table.plain_name}_{hashlib.sha256(f'{table.content} {body}'.encode()).hexdigest()[:12]}"
 
 
 def _with_slot(sql: str, keys: tuple[str, ...], slots: int) -> str:

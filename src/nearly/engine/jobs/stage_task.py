@@ -36,8 +36,7 @@ class StageTask:
             for row in batch.to_pylist():
                 tables = received.setdefault(row["slot"], {}).setdefault(row["source"], [])
                 tables.append(decode(row["payload"]) if row["source"] != ERROR else row["payload"])
-        for slot, sources in received.items():
-            yield slot, sources
+        yield from received.items()
 
     def _run(self, slot: int, received: dict[str, list[Any]]) -> Iterator[pa.RecordBatch]:
         if ERROR in received:

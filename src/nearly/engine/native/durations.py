@@ -1,4 +1,4 @@
-"""How long answers take: exact ones are remembered by query, others are guessed from what is read.
+"""How long answers take: exact ones are remembered by query, others are guessed from what they cost.
 
 An early answer puts off the exact one by the time it takes, so it is made only where that is a small part.
 """
@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from nearly.engine.costs import Costs
 from nearly.plan.nodes import Plan, Scan
 from nearly.plan.schema import FindTable
-
-CELLS_PER_SECOND = 60_000_000
-"""Values that a core reads from Parquet and joins or groups in a second, about."""
 
 FIXED_SECONDS, STAGE_SECONDS = 0.08, 0.04
 """What a first answer takes beside reading: cutting the plan and evaluating replicates, and what each stage adds to it."""
@@ -29,7 +27,8 @@ REMEMBERED = 1_000
 class Durations:
     """Seconds that queries took, and guesses for others; a question is a query over certain content."""
 
-    def __init__(self) -> None:
+    def __init__(self, costs: Costs | None = None) -> None:
+        self.costs = costs or Costs()
         self.eager = False
         """Whether early answers are made however near the exact one is."""
         self._seconds: OrderedDict[str, float] = OrderedDict()
@@ -37,7 +36,11 @@ class Durations:
     def expected(self, question: str, plan: Plan, find_table: FindTable, cores: int) -> float:
         """About how many seconds an exact run takes."""
         known = self._seconds.get(question)
-        return cells(plan, find_table) / (CELLS_PER_SECOND * cores) if known is None else known
+        return self.costs.seconds(plan, find_table, cores) if known is None else known
+
+    def knows(self, question: str) -> bool:
+        """Whether a run of this question was recorded."""
+        return question in self._seconds
 
     def is_worth(self, expected: float, stages: int, share_first: float) -> bool:
         """Whether a first answer comes well before the exact one, which is expected after some seconds.
@@ -46,8 +49,10 @@ class Durations:
         """
         return self.eager or FIXED_SECONDS + STAGE_SECONDS * stages + share_first * expected <= WORTH * expected
 
-    def record(self, question: str, seconds: float) -> None:
-        """Remember a run; of several the quickest, since what disturbs a run only makes it slower."""
+    def record(self, question: str, seconds: float, expected: float | None = None) -> None:
+        """Remember a run; of several the quickest, since what disturbs a run only makes it slower. The first corrects the costs."""
+        if expected is not None and question not in self._seconds:
+            self.costs.observe("exact", expected, seconds)
         self._seconds[question] = min(seconds, self._seconds.pop(question, seconds))
         if len(self._seconds) > REMEMBERED:
             self._seconds.popitem(last=False)

@@ -27,6 +27,10 @@ from nearly.engine.native.spill import SpillDirectory
 from nearly.errors import CLOSED, EngineError
 from nearly.plan.quoting import native_text
 
+_WITHOUT = "partial_aggregate_pushdown,projection_pullup"
+"""Optimisers of DuckDB 2.0 that do harm: the first groups nearly every row before a join; the second, together with statistics,
+takes rows for impossible that are there (a sum over a union of joins, compared with 0)."""
+
 MOST_STATIC_CELLS = 60_000_000
 """Values of static tables kept in a worker's memory, about half a gigabyte; what the current query needs stays in any case."""
 
@@ -72,7 +76,7 @@ class Native:
         self._connection = duckdb.connect()
         self._connection.execute(f"SET temp_directory = {native_text(str(self._spill.path))}")
         self._connection.execute("SET parquet_metadata_cache = true")
-        self._connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")  # groups nearly every row before a join
+        self._connection.execute(f"SET disabled_optimizers = '{_WITHOUT}'")
         self._using = threading.RLock()
         self._settings: Settings | None = None
         self._live = live

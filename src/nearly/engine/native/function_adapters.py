@@ -12,8 +12,8 @@ from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
-from pyspark import cloudpickle
 
+from nearly.engine import spark_names
 from nearly.errors import EngineError
 
 _FAILURE = re.compile(r"(Python function '.*?' failed: [^\n]*)")
@@ -96,7 +96,7 @@ class Travelling:
 
     def adapter(self) -> Any:
         try:
-            return cloudpickle.loads(self.payload)
+            return spark_names.cloudpickle.loads(self.payload)
         except Exception as trouble:
             raise FunctionFailed(_message(self.symbol, trouble)) from trouble
 

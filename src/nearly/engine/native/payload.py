@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from nearly.algebra import arrow as pc
 
 PAYLOAD_SCHEMA = "source string, slot int, payload binary"
 ERROR = "error"

@@ -7,7 +7,7 @@ rendered once, and files, rows and values are put in as text.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -60,7 +60,8 @@ class Pieces:
         if not blocks:
             return self.nothing()
         files = list(dict.fromkeys(part.path for block in blocks for part in block.parts))
-        if not holes and all(_holds_only(block, name, low, high) for block in blocks) and _are_whole(blocks):
+        inside = not holes and all(_holds_only(block, name, low, high) for block in blocks)
+        if inside and all(run.whole for run in file_runs(blocks)):
             return self._files(files)
         shown = ", ".join(exp.column(each, quoted=True).sql(dialect="duckdb") for each in self._columns)
         rows = self._files(files, tested=True)
@@ -156,6 +157,21 @@ def file_runs(blocks: Sequence[Block]) -> list[FilePart]:
     return runs
 
 
+def blocks_with(blocks: Sequence[Block], column: str, values: Collection[Any]) -> list[Block]:
+    """The blocks that can hold one of some values of a column; None among them is null."""
+    ordered = sorted(value for value in values if value is not None)
+    nulls = len(ordered) < len(values)
+    return [block for block in blocks if _may_hold_one(block, column, ordered, nulls)]
+
+
+def _may_hold_one(block: Block, column: str, ordered: Sequence[Any], nulls: bool) -> bool:
+    found = block.statistics_of(column)
+    if found is None or not found.bounded or (nulls and found.nulls != 0):
+        return True
+    place = bisect_left(ordered, found.low)
+    return place < len(ordered) and bool(ordered[place] <= found.high)
+
+
 def row_range(run: FilePart) -> exp.Expr:
     """The condition that a row of a file belongs to a run; the query must number its rows."""
     column = exp.column(ROW_NUMBER)
@@ -181,10 +197,6 @@ def _holds_only(block: Block, name: str, low: Any, high: Any) -> bool:
     if statistics is None or statistics.low is None or statistics.high is None or statistics.nulls != 0:
         return low is None and high is None
     return (low is None or statistics.low >= low) and (high is None or statistics.high < high)
-
-
-def _are_whole(blocks: Sequence[Block]) -> bool:
-    return all(run.whole for run in file_runs(blocks))
 
 
 def _rows_of(runs: Sequence[FilePart]) -> str:

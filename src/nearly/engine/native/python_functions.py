@@ -10,14 +10,13 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import pyarrow as pa
-from pyspark import cloudpickle
 from sqlglot import exp
 
+from nearly.engine import spark_names
 from nearly.engine.native.function_adapters import ScalarAdapter, TableAdapter, Travelling
 from nearly.errors import SchemaError, Unsupported
-from nearly.plan.dialects.native import type_sql
-from nearly.plan.functions import is_aggregate, is_window
-from nearly.plan.functions.table import is_function
+from nearly.plan.dialects.native import type_name
+from nearly.plan.functions import is_aggregate, is_function, is_window
 from nearly.plan.parse import to_text
 from nearly.plan.types import NULL, DataType, IntervalType, from_arrow, from_name, is_simple, to_arrow
 from nearly.plan.user_functions import Mapped, Signature, mark, used_by
@@ -88,7 +87,7 @@ class Functions:
         signature = Signature(name, symbol, type_)
         with self._lock:
             self._registered[name.lower()] = use = _Use()
-            self._travelling[use] = Travelling(symbol, type_sql(type_).sql(dialect="duckdb"), payload)
+            self._travelling[use] = Travelling(symbol, type_name(type_), payload)
             self._scalars[name.lower()] = signature
         return signature
 
@@ -103,7 +102,7 @@ class Functions:
         adapter = TableAdapter(title, function, _schema(takes), _schema(gives), keys is not None)
         payload = _pickled(title, function, adapter)
         mapped = Mapped(_symbol("nearly_mapped", payload, to_text(query)), query, gives, keys, estimates)
-        fields = ", ".join(f"c{place} {type_sql(type_).sql(dialect='duckdb')}" for place, (_, type_) in enumerate(gives))
+        fields = ", ".join(f"c{place} {type_name(type_)}" for place, (_, type_) in enumerate(gives))
         with self._lock:
             known = self._mapped.get(mapped.name)
             if known is not None:
@@ -148,7 +147,7 @@ def _pickled(name: str, function: Any, adapter: Any) -> bytes:
     if not callable(function):
         raise SchemaError(f"{name!r} needs a Python function, not {type(function).__name__}")
     try:
-        payload: bytes = cloudpickle.dumps(adapter)  # type: ignore[no-untyped-call]
+        payload: bytes = spark_names.cloudpickle.dumps(adapter)  # type: ignore[no-untyped-call]
     except Exception as trouble:
         raise SchemaError(f"function {name!r} cannot be sent to Spark's workers: {trouble}") from trouble
     return payload

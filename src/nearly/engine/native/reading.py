@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,12 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
+from nearly.engine.storage.differences import Part
 from nearly.engine.storage.layouts import Layout, Table
+from nearly.engine.storage.manifest import FileEntry
 from nearly.errors import EngineError, Unsupported
 from nearly.plan.dialects import native
-from nearly.plan.quoting import native_text
+from nearly.plan.quoting import native_name, native_text
 from nearly.plan.types import DATE, TIMESTAMP, DataType, is_simple
 
 FILE, ROW = "nearly_file", "nearly_row"
@@ -22,6 +24,8 @@ FILE, ROW = "nearly_file", "nearly_row"
 
 They are right in queries over all files of a layout.
 """
+REMEMBERED = 1_000
+"""Schemas of new files that are known to fit."""
 ROW_NUMBER = "file_row_number"
 _FILE_INDEX = "file_index"
 _GONE, _PLACE, _GONE_ROW = "nearly_gone", "nearly_gone_place", "nearly_gone_row"
@@ -33,6 +37,9 @@ _PLACES: dict[str, exp.Expr] = {
     FILE: exp.alias_(exp.Cast(this=exp.column(_FILE_INDEX), to=exp.DataType.build("int")), FILE, quoted=True),
     ROW: exp.alias_(exp.column(ROW_NUMBER), ROW, quoted=True),
 }
+_DESCRIBED = {"REAL": "FLOAT", "TIMESTAMPTZ": "TIMESTAMPWITHTIMEZONE"}
+"""Types that DuckDB describes by another name."""
+MOST_TEXTS = 256
 _UNSIGNED = frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
 
 
@@ -43,6 +50,8 @@ class NativeReader:
         self._connection = duckdb.connect()
         self._lock = threading.Lock()
         self._found: dict[tuple[str, int], dict[str, str]] = {}
+        self._fitting: set[tuple[str, str]] = set()
+        self._texts: dict[Hashable, str] = {}
         self._counted: dict[tuple[str, str, int], tuple[int, int]] = {}
 
     def query(
@@ -53,10 +62,12 @@ class NativeReader:
         paths: Sequence[str],
         row_numbers: bool = False,
         gone: str | None = None,
+        named: bool = False,
     ) -> exp.Select:
         """A query over the files that gives the named columns; `row_numbers` lets a condition name rows of a file.
 
-        `gone` is a query for the rows to leave out, by place of a file among these and number of a row (`gone_rows`).
+        `gone` is a query for the rows to leave out, by place of a file among these and number of a row (`gone_rows`); with `named`
+        these are the only rows wanted.
         """
         found = self._types(table, layout)
         placed = {FILE, ROW} & set(columns)
@@ -69,13 +80,72 @@ class NativeReader:
         if gone is None:
             return query
         left_out = exp.Subquery(this=sqlglot.parse_one(gone, dialect="duckdb"), alias=exp.TableAlias(this=exp.to_identifier(_GONE)))
-        return query.join(left_out, on=_IS_GONE.copy(), join_type="anti", copy=False)
+        return query.join(left_out, on=_IS_GONE.copy(), join_type="semi" if named else "anti", copy=False)
 
     def whole(self, table: Table, layout: Layout, columns: Sequence[str]) -> exp.Select:
         """A query for all rows of a layout."""
         files = layout.manifest.paths
         gone = gone_rows(layout, files) if layout.vectors else None
         return self.query(table, layout, columns, files, gone=gone)
+
+    def text(self, table: Table, columns: Sequence[str]) -> str:
+        """The text of a query for all rows of the base layout; the last ones asked for are remembered."""
+        known = (table.content, table.base.files, tuple(columns))
+        if known not in self._texts:
+            while len(self._texts) >= MOST_TEXTS:
+                self._texts.pop(next(iter(self._texts)), None)
+            self._texts[known] = str(self.whole(table, table.base, columns).sql(dialect="duckdb"))
+        return self._texts[known]
+
+    def of_files(self, table: Table, columns: Sequence[str], paths: Sequence[str]) -> str:
+        """A query for the rows that some files of the base layout hold."""
+        gone = gone_rows(table.base, paths) if table.base.vectors else None
+        return str(self.query(table, table.base, columns, paths, gone=gone).sql(dialect="duckdb"))
+
+    def with_keys(
+        self, table: Table, columns: Sequence[str], column: str, keys: str, test: str, *, in_order: bool = False,
+        paths: Sequence[str] | None = None,
+    ) -> str:  # fmt: skip
+        """A query for the rows of the base layout whose column meets one of the keys, a table with a column `k`, by a test.
+
+        They are in the files named by `paths`, where these are given. Rows that were deleted are left out of the few that are
+        found, not of all that are read.
+        """
+        base = table.base
+        files = base.manifest.paths if paths is None else paths
+        names = [*dict.fromkeys([*columns, column]), FILE, ROW]
+        rows = self.query(table, base, names, files).sql(dialect="duckdb")
+        shown = ", ".join(f"s.{native_name(each)}" for each in columns)
+        found = f"({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON s.{native_name(column)} {test} n.k"
+        if base.vectors:
+            gone = gone_rows(base, files)
+            place = f"s.{FILE} = g.{_PLACE} AND s.{ROW} = g.{_GONE_ROW}"
+            found = f"(SELECT s.* FROM {found}) AS s ANTI JOIN ({gone}) AS g ON {place}"
+        return f"SELECT {shown} FROM {found}" + (f" ORDER BY s.{FILE}, s.{ROW}" if in_order else "")
+
+    def part(self, part: Part, columns: Sequence[str], weight: str, *, in_order: bool = False) -> str:
+        """A query for rows that came or went between two versions of a table; `weight` names the column that tells which."""
+        files = part.table.base.manifest.paths
+        gone = rows_at(files, part.vectors, part.paths) if part.vectors else None
+        stored = [name for name in columns if name != weight]
+        if part.apart:
+            rows = self._apart(part, stored, in_order)
+        else:
+            rows = self.query(part.table, part.table.base, stored, part.paths, in_order, gone, part.named)
+        sign = exp.alias_(exp.Cast(this=exp.Literal.number(part.weight), to=exp.DataType.build("bigint")), weight, quoted=True)
+        if not stored:
+            rows.set("expressions", [])
+        if weight in columns:
+            rows = rows.select(sign, copy=False)
+        if in_order:
+            rows = rows.order_by(exp.column(_FILE_INDEX), exp.column(ROW_NUMBER), copy=False)
+        return str(rows.sql(dialect="duckdb"))
+
+    def _apart(self, part: Part, columns: Sequence[str], row_numbers: bool) -> exp.Select:
+        """The rows of files that are not of a layout, but hold a table's columns."""
+        found = self._described(part.paths[0], {})
+        items = [_converted(part.table.column(name).type, found[name.lower()], name) for name in columns]
+        return exp.Select(expressions=items or [exp.Star()], from_=exp.From(this=read_parquet(part.paths, {}, row_numbers)))
 
     def distinct(self, table: Table, column: str, rows: int) -> tuple[int, int]:
         """How many of the table's first rows were looked at, and how many different values of a column they have."""
@@ -91,8 +161,14 @@ class NativeReader:
         """The table's partition columns, when the layout keeps them in directories."""
         return {column.name: column.type for column in table.columns if column.name in layout.partitioned_by}
 
-    def refuse_other_types(self, table: Table, path: str) -> None:
-        """All files of a layout are read as its first: one whose columns DuckDB reads with other types cannot join them."""
+    def refuse_other_types(self, table: Table, path: str, schema: str | None = None) -> None:
+        """All files of a layout are read as its first: one whose columns DuckDB reads with other types cannot join them.
+
+        `schema` tells how the library wrote it: what was written in one way is read in one way, so that one look is enough.
+        """
+        known = (table.base.manifest.paths[0], schema or path)
+        if known in self._fitting:
+            return
         found = self._described(path, self._hive(table, table.base))
         for name, kind in self._types(table, table.base).items():
             if found.get(name) != kind:
@@ -100,6 +176,9 @@ class NativeReader:
                     f"the files of table {table.name!r} hold column {name!r} as {kind}, new rows would hold it as "
                     f"{found.get(name)}; register a copy of the table to change it"
                 )
+        if len(self._fitting) >= REMEMBERED:
+            self._fitting.clear()
+        self._fitting.add(known)
 
     def _types(self, table: Table, layout: Layout) -> dict[str, str]:
         """The types as which DuckDB itself reads the layout's columns."""
@@ -120,10 +199,15 @@ class NativeReader:
 
 def gone_rows(layout: Layout, paths: Sequence[str]) -> str:
     """A query for the deleted rows of some files of a layout: the place of each file among these, and the number of the row."""
-    numbers = {path: number for number, path in enumerate(layout.manifest.paths)}
-    vectors = ", ".join(native_text(literal_path(vector.path)) for vector in layout.vectors)
+    return rows_at(layout.manifest.paths, layout.vectors, paths)
+
+
+def rows_at(files: Sequence[str], vectors: Sequence[FileEntry], paths: Sequence[str]) -> str:
+    """A query for the places that vectors name, of some of the files they number."""
+    numbers = {path: number for number, path in enumerate(files)}
+    named = ", ".join(native_text(literal_path(vector.path)) for vector in vectors)
     wanted = [numbers[path] for path in paths]
-    read = f"SELECT file, row FROM read_parquet([{vectors}])"
+    read = f"SELECT file, row FROM read_parquet([{named}])"
     if wanted == list(range(len(numbers))):
         return f"SELECT file AS {_PLACE}, row AS {_GONE_ROW} FROM ({read})"
     if len(wanted) == 1:
@@ -138,16 +222,12 @@ def read_parquet(paths: Sequence[str], hive: dict[str, DataType], row_numbers: b
     """`read_parquet([...])`; the values of partition directories get the types the table has."""
     arguments: list[exp.Expr] = [exp.Array(expressions=[exp.Literal.string(literal_path(path)) for path in paths])]
     if hive:
-        types = [_typed(name, type_) for name, type_ in hive.items()]
-        arguments.append(exp.EQ(this=exp.to_identifier("hive_types"), expression=exp.Struct(expressions=types)))
+        types = {exp.to_identifier(name, quoted=True): native.type_name(type_) for name, type_ in hive.items()}
+        fields = [exp.PropertyEQ(this=name, expression=exp.Literal.string(type_)) for name, type_ in types.items()]
+        arguments.append(exp.EQ(this=exp.to_identifier("hive_types"), expression=exp.Struct(expressions=fields)))
     for option, value in (("hive_partitioning", bool(hive)), ("file_row_number", row_numbers)):
         arguments.append(exp.EQ(this=exp.to_identifier(option), expression=exp.Boolean(this=value)))
     return exp.Table(this=exp.Anonymous(this="read_parquet", expressions=arguments))
-
-
-def _typed(name: str, type_: DataType) -> exp.Expr:
-    text = str(native.type_sql(type_).sql(dialect="duckdb"))
-    return exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string(text))
 
 
 def literal_path(path: str) -> str:
@@ -159,21 +239,11 @@ def _converted(wanted: DataType, found: str, name: str) -> exp.Expr:
     column = exp.column(name, quoted=True)
     if not is_simple(wanted):
         raise Unsupported(f"column {name!r} has type {wanted}, which the native kernel does not read")
-    target = native.type_sql(wanted)
-    if target.sql(dialect="duckdb").replace(" ", "") == found.replace(" ", "") or _same_type(wanted, found):
+    target, name_there = native.type_sql(wanted), native.type_name(wanted).replace(" ", "")
+    if _DESCRIBED.get(name_there, name_there) == found.replace(" ", ""):
         return column
     if found in _UNSIGNED or (wanted == DATE and found == "TIMESTAMP"):
         return exp.alias_(exp.Cast(this=column, to=target), name, quoted=True)
     if wanted == TIMESTAMP and found == "TIMESTAMP":
         return exp.alias_(exp.AtTimeZone(this=column, zone=exp.Literal.string("UTC")), name, quoted=True)
     raise Unsupported(f"column {name!r} is {wanted} for Spark and {found} for the native kernel")
-
-
-def _same_type(wanted: DataType, found: str) -> bool:
-    """DuckDB's own names for types that sqlglot spells differently."""
-    names = {
-        "boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER", "bigint": "BIGINT",
-        "float": "FLOAT", "double": "DOUBLE", "string": "VARCHAR", "binary": "BLOB", "date": "DATE",
-        "timestamp": "TIMESTAMP WITH TIME ZONE", "timestamp_ntz": "TIMESTAMP",
-    }  # fmt: skip
-    return names.get(wanted.name) == found

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import duckdb
+
+from nearly.errors import EngineError
+
+ENDING_SECONDS = 10.0
+"""Whoever ends a query waits so long for it to notice; a Python function cannot be interrupted."""
 
 
 class Running:
@@ -35,3 +42,46 @@ class Running:
         with self._lock:
             for cursor in self._cursors:
                 cursor.interrupt()
+
+
+class Stopped(EngineError):
+    """Somebody stopped the query."""
+
+
+class Ending:
+    """The end of one query, wished for by another thread.
+
+    Law: what runs for the query when `wish` comes is broken off, and nothing begins for it afterwards.
+    """
+
+    def __init__(self) -> None:
+        self.running = Running()
+        self.tag = f"nearly-{uuid.uuid4().hex[:12]}"
+        self._breaks: list[Callable[[], object]] = []
+        self._wished = threading.Event()
+
+    def refuse(self) -> None:
+        """Raise `Stopped` once the end is wished for."""
+        if self._wished.is_set():
+            raise Stopped("the query was stopped")
+
+    @contextmanager
+    def breaking(self, break_off: Callable[[], object]) -> Iterator[None]:
+        """While this is open, the end calls `break_off`."""
+        self._breaks.append(break_off)
+        try:
+            self.refuse()
+            yield
+        finally:
+            self._breaks.remove(break_off)
+
+    def wish(self) -> None:
+        """End the query. An interrupt that comes before a statement begins is lost, so it is repeated until nothing runs."""
+        self._wished.set()
+        for break_off in list(self._breaks):
+            break_off()
+        until = time.monotonic() + ENDING_SECONDS
+        while self.running and time.monotonic() < until:
+            with suppress(duckdb.Error):  # a cursor that is being closed
+                self.running.interrupt()
+            time.sleep(0.01)

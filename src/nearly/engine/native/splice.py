@@ -13,18 +13,13 @@ _QUOTED = re.compile(r"""'(?:[^']|'')*'|(?:\bFROM )?"(?:[^"]|"")*\"""")
 """Strings and quoted names of DuckDB, a name together with the FROM before it."""
 
 
-def table_mark(name: str) -> str:
-    """A table's mark: its quoted name, where a FROM clause begins with it."""
-    return f'FROM "{name}"'
-
-
 def spliced_tables(sql: str, bodies: Mapping[str, str]) -> str:
-    """The SQL with queries in the place of tables, by name.
+    """The SQL with queries in the place of tables, by name: a table's mark is its quoted name, where a FROM clause begins with it.
 
     >>> spliced_tables('SELECT \\'"t"\\' FROM "t"', {"t": "SELECT 1"})
     'SELECT \\'"t"\\' FROM (SELECT 1)'
     """
-    return _spliced(sql, {table_mark(name): f"FROM ({body})" for name, body in bodies.items()})
+    return _spliced(sql, {f'FROM "{name}"': f"FROM ({body})" for name, body in bodies.items()})
 
 
 def spliced_constant(sql: str, mark: str, text: str) -> str:

@@ -16,16 +16,18 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
+from nearly.engine import spark_names
 from nearly.engine.native.engine import warm
+from nearly.engine.native.running import Ending
 from nearly.engine.spark.process import ANSI, TIME_ZONE, SparkProcess, check_master, claimed, remote_session
 from nearly.errors import CLOSED, EngineError, SchemaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ READING = {
 }
 """Spark must read a query as it was checked: no variables put in, no paths as tables, one way of quoting."""
 
-GetSpark = Callable[[], SparkSession]
+GetSpark: TypeAlias = "Callable[[], SparkSession]"
 """For work that may need Spark: who asks for the session waits until it is there."""
 
 
@@ -80,6 +82,7 @@ class Cluster:
             self._sites_known.set()
         self._warm_up = None if lazy else threading.Thread(target=self._start_workers, name=WARM_UP, daemon=True)
         if self._warm_up is not None:
+            spark_names.load()  # here, not in the thread: whoever called may import modules of PySpark meanwhile
             self._warm_up.start()
 
     @property
@@ -103,15 +106,19 @@ class Cluster:
             return self._child
 
     @contextlib.contextmanager
-    def job(self) -> Iterator[SparkSession]:
-        """The session, for a job that is broken off when the cluster is closed."""
+    def job(self, ending: Ending) -> Iterator[SparkSession]:
+        """The session, for a job that is broken off when the cluster is closed, or at the end of its query."""
         spark = self.spark
-        spark.addTag(self._tag)
+        tags = (self._tag, ending.tag)
+        for tag in tags:
+            spark.addTag(tag)
         try:
-            yield spark
+            with ending.breaking(lambda: spark.interruptTag(ending.tag)):
+                yield spark
         finally:
-            with contextlib.suppress(PySparkException, Py4JError, OSError):  # Spark may have been stopped meanwhile
-                spark.removeTag(self._tag)
+            with contextlib.suppress(*spark_names.troubles(), OSError):  # Spark may have been stopped meanwhile
+                for tag in tags:
+                    spark.removeTag(tag)
 
     def _refuse_over(self) -> None:
         if self._over:
@@ -131,6 +138,19 @@ class Cluster:
     def time_zone(self) -> str:
         return self._setting(TIME_ZONE)
 
+    def knows(self, name: str) -> bool:
+        """Whether the session that was given has a table or a temporary view of this name; one that nearly starts has none."""
+        if isinstance(self._source, SparkProcess):
+            return False
+        with contextlib.suppress(*spark_names.troubles()):
+            return bool(self.given.catalog.tableExists(name))
+        return False
+
+    @property
+    def foreseen_time_zone(self) -> str | None:
+        """The time zone of a Spark that has no settings but nearly's and the machine's; None where others may have set some."""
+        return self._source.foreseen.get(TIME_ZONE) if isinstance(self._source, SparkProcess) else None
+
     @property
     def ansi(self) -> bool:
         return self._setting(ANSI).lower() == "true"
@@ -144,7 +164,7 @@ class Cluster:
         self._over = True
         child = self._child
         if child is not None and self.is_up:
-            with contextlib.suppress(RuntimeError, PySparkException, Py4JError, OSError):  # it may have been stopped by its owner
+            with contextlib.suppress(RuntimeError, *spark_names.troubles(), OSError):  # it may have been stopped by its owner
                 child.interruptTag(self._tag)
                 if self._warm_up is not None:
                     child.interruptTag(WARM_UP)
@@ -232,7 +252,7 @@ def child_session(spark: SparkSession) -> SparkSession:
     settings = dict(spark.conf.getAll)
     for key, value in settings.items():
         if key.startswith("spark.sql.") and child.conf.get(key, None) != value:
-            with contextlib.suppress(PySparkException):
+            with contextlib.suppress(spark_names.PySparkException):
                 child.conf.set(key, value)
     for key, value in READING.items():
         child.conf.set(key, value)

@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+
+from nearly.engine import pyspark_loaded  # noqa: F401  # isort: skip
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from nearly.errors import EngineError, SchemaError

@@ -7,17 +7,17 @@ import re
 import sys
 import threading
 from concurrent.futures import Future
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyspark
-from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkException
-from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
-
+from nearly.engine import spark_names
 from nearly.engine.java import ensure_java
 from nearly.errors import CLOSED, EngineError, SchemaError
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
 
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 """For a Spark on this machine: reachable from nowhere else."""
@@ -53,6 +53,7 @@ class SparkProcess:
             if self._thread is None:
                 if not self.users:
                     raise EngineError(CLOSED)
+                spark_names.load()
                 self._thread = threading.Thread(target=self._start, name="nearly-spark", daemon=True)
                 self._thread.start()
 
@@ -132,7 +133,7 @@ def session_of_this_process() -> SparkSession | None:
 
 def remote_session(url: str) -> SparkSession:
     """A Connect session of its own."""
-    return _started(lambda: SparkSession.builder.remote(url).create(), url, None)
+    return _started(lambda: spark_names.SparkSession.builder.remote(url).create(), url, None)
 
 
 def _was_stopped(known: SparkProcess) -> bool:
@@ -144,9 +145,11 @@ def _was_stopped(known: SparkProcess) -> bool:
 
 
 def _running() -> SparkSession | None:
+    if "pyspark.sql" not in sys.modules:  # then nobody runs one
+        return None
     try:
-        return SparkSession.active()
-    except PySparkException:
+        return spark_names.SparkSession.active()
+    except spark_names.PySparkException:
         return None
 
 
@@ -165,7 +168,7 @@ def _from_url(url: str, foreseen: dict[str, str], log: Path | None) -> SparkSess
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     ensure_java()
     settings = QUIET | foreseen | (LOOPBACK if re.match(r"local|spark://(127\.|localhost)", url) else {})
-    conf = SparkConf().setMaster(url).setAppName("nearly").setAll(list(settings.items()))
+    conf = spark_names.SparkConf().setMaster(url).setAppName("nearly").setAll(list(settings.items()))
     return _started(lambda: _with_log(conf, log), f"Spark on {url}", log)
 
 
@@ -173,9 +176,9 @@ def _with_log(conf: SparkConf, log: Path | None) -> SparkSession:
     """Start Spark; what Java writes to standard error goes to the log where there is one."""
     if log is not None:
         with log.open("ab") as file:
-            launch: Any = launch_gateway
-            SparkContext(conf=conf, gateway=launch(conf, {"stderr": file}))
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+            launch: Any = spark_names.launch_gateway
+            spark_names.SparkContext(conf=conf, gateway=launch(conf, {"stderr": file}))
+    return spark_names.SparkSession.builder.config(conf=conf).getOrCreate()
 
 
 def _started(start: Any, what: str, log: Path | None) -> SparkSession:
@@ -200,7 +203,8 @@ def foreseen_settings(url: str) -> dict[str, str]:
 
 def _is_configured() -> bool:
     """Whether somebody has written settings for Spark on this machine."""
-    homes = [os.environ.get("SPARK_HOME"), *pyspark.__path__]
+    found = find_spec("pyspark")
+    homes = [os.environ.get("SPARK_HOME"), *(found.submodule_search_locations or () if found is not None else ())]
     places = [os.environ.get("SPARK_CONF_DIR"), *(f"{home}/conf" for home in homes if home)]
     files = any(Path(place, "spark-defaults.conf").exists() for place in places if place)
     options = " ".join(os.environ.get(name, "") for name in ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"))

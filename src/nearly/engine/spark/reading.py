@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
-
-from pyspark.sql import DataFrame, SparkSession
 
 from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.spark.cluster import GetSpark
 from nearly.engine.storage.layouts import Layout, Table
 from nearly.errors import EngineError
 from nearly.plan.quoting import spark_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _PATH = "nearly_path"
 _ADDRESS = f"regexp_replace(_metadata.file_path, '^file:/+', '/') AS {_PATH}"
@@ -32,12 +34,19 @@ class SparkReader:
     def view(self, table: Table, name: str | None = None) -> str:
         """The name of a view over the table as it is now; `name` asks for a certain one."""
         name = name or f"nearly_{table.name.lower()}"
+        self._have(name, table, lambda spark: read_table(spark, table))
+        return name
+
+    def shown(self, table: Table, read: Callable[[SparkSession], DataFrame]) -> None:
+        """Have what `read` makes of a table as a view under the table's own name."""
+        self._have(table.name, table, read)
+
+    def _have(self, name: str, table: Table, read: Callable[[SparkSession], DataFrame]) -> None:
         with self.lock:
             stored = (table.content, table.base.files)
             if self._views.get(name) != stored:
-                read_table(self._spark(), table).createOrReplaceTempView(f"`{name}`")
+                read(self._spark()).createOrReplaceTempView(f"`{name}`")
                 self._views[name] = stored
-        return name
 
 
 def read_table(spark: SparkSession, table: Table, paths: Iterable[str] | None = None) -> DataFrame:

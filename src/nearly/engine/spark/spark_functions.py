@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.functions import arrow_udf
 
+from nearly.engine import spark_names
 from nearly.engine.native.function_adapters import TableAdapter, Travelling
 from nearly.plan.parse import check_query, to_text
 from nearly.plan.types import DataType
@@ -22,7 +22,7 @@ def register_scalar(spark: Any, name: str, function: Travelling, returns: DataTy
     def call(first: pa.Array, *others: pa.Array) -> pa.Array:
         return adapter(first, *others)
 
-    make: Any = arrow_udf
+    make: Any = spark_names.arrow_udf
     spark.udf.register(name, make(call, returns.name))
 
 

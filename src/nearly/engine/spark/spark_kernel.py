@@ -6,26 +6,31 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, PySparkException
-from pyspark.logger import PySparkLogger
-from pyspark.sql import DataFrame
 from sqlglot import exp
 
+from nearly.engine import spark_names
 from nearly.engine.native.function_adapters import function_failure
 from nearly.engine.native.python_functions import Functions
+from nearly.engine.native.running import Ending
 from nearly.engine.spark.cluster import Cluster
 from nearly.engine.spark.reading import SparkReader
 from nearly.engine.spark.spark_functions import show_mapped
 from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, SchemaError, Unsupported
-from nearly.plan.nodes import Input, Plan, Scan
+from nearly.plan.binding.scope import FreshNames
+from nearly.plan.nodes import Field, Input, Plan, Scan
 from nearly.plan.parse import parse_query
+from nearly.plan.reading import STORED
 from nearly.plan.render import SPARK, render
 from nearly.plan.types import DataType, from_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 logger = logging.getLogger(__name__)
 
@@ -45,32 +50,45 @@ class SparkKernel:
     catalog: Catalog
     reader: SparkReader
     functions: Functions
+    ending: Ending = field(default_factory=Ending)
+    """Of the query that it runs."""
 
     def run(self, plan: Plan) -> pa.Table:
-        return self._collect(self._sql(plan), set())
+        return self.run_text(render(plan, SPARK, self._source), set())
 
-    def run_text(self, text: str, tables: set[str]) -> pa.Table:
-        """The query that was checked."""
-        return self._collect(text, tables)
-
-    def schema(self, text: str, tables: set[str]) -> list[tuple[str, DataType]]:
+    def schema(self, text: str, tables: set[str], *, foreign: bool = False) -> list[tuple[str, DataType]]:
         """Names and types of a query's columns as Spark's analyser gives them."""
         try:
-            fields = self._frame(text, tables).schema.fields
-        except (PySparkException, Py4JError) as trouble:
+            fields = self._frame(text, tables, foreign).schema.fields
+        except spark_names.troubles() as trouble:
             raise SchemaError(f"Spark refuses the query: {spark_message(trouble)}") from None
         return [(field.name, from_name(field.dataType.simpleString())) for field in fields]
 
-    def _frame(self, text: str, tables: set[str]) -> DataFrame:
-        """The analysed query; while it is analysed, the names of its tables mean the tables of this kernel's catalog."""
+    def _frame(self, text: str, tables: set[str], foreign: bool = False) -> DataFrame:
+        """The analysed query; while it is analysed, the names of its tables mean the tables of this kernel's catalog.
+
+        A `foreign` query is over tables of the session that was given, and is run there.
+        """
+        if foreign:
+            with _without_trace():
+                return self.cluster.given.sql(text)
         spark = self.cluster.spark
         with self.reader.lock, _without_trace():
             for name in sorted(tables):
-                table = self.catalog.table(name)
-                self.reader.view(table, table.name)
+                self._show(self.catalog.table(name))
             for mapped in self.functions.used_by(parse_query(text)) if tables else ():
                 show_mapped(spark, mapped, self.functions.travelling_as(mapped.name))
             return spark.sql(text)
+
+    def _show(self, table: Table) -> None:
+        """Have a table by its own name, as users see it."""
+        reading = table.schema.reading
+        if reading is None:
+            self.reader.view(table, table.name)
+            return
+        fields = tuple(Field(f"{STORED}_{place}", each.name, each.type) for place, each in enumerate(table.columns))
+        sql = self._sql(reading.over(Scan(table.name, fields), FreshNames("shown")))
+        self.reader.shown(table, lambda spark: spark.sql(sql).toDF(*reading.names))
 
     def _sql(self, plan: Plan) -> str:
         return render(plan, SPARK, self._source)
@@ -81,14 +99,15 @@ class SparkKernel:
         view = self.reader.view(self.catalog.table(leaf.table))
         return exp.Table(this=exp.to_identifier(view, quoted=True))
 
-    def _collect(self, sql: str, tables: set[str]) -> pa.Table:
+    def run_text(self, sql: str, tables: set[str], *, foreign: bool = False) -> pa.Table:
+        """The query that was checked, over the tables that it names."""
         logger.debug("spark query: %s", sql)
         try:
-            with _without_trace(), self.cluster.job():
-                return self._frame(sql, tables).toArrow()
-        except AnalysisException as trouble:
+            with _without_trace(), self.cluster.job(self.ending):
+                return self._frame(sql, tables, foreign).toArrow()
+        except spark_names.AnalysisException as trouble:
             raise SchemaError(f"Spark refuses the query: {spark_message(trouble)}") from None
-        except (PySparkException, Py4JError) as trouble:
+        except spark_names.troubles() as trouble:
             raise function_failure(str(trouble)) or EngineError(f"Spark failed: {spark_message(trouble)}") from None
 
 
@@ -99,7 +118,7 @@ _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 def _without_trace() -> Iterator[None]:
     """PySpark logs Java's stack trace of every refused query to standard error; here it becomes an error message instead."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).addFilter(_unless_quiet)  # the same filter is added only once
+        spark_names.PySparkLogger.getLogger(name).addFilter(_unless_quiet)  # the same filter is added only once
     token = _quiet.set(True)
     try:
         yield
@@ -115,7 +134,7 @@ def spark_message(trouble: Exception) -> str:
     """Spark's error condition and first sentence, without the plan and the stack trace behind it."""
     text = str(trouble)
     causes = [line.removeprefix("Caused by: ") for line in text.splitlines() if line.startswith("Caused by: ")]
-    if isinstance(trouble, Py4JError) and causes:
+    if isinstance(trouble, spark_names.Py4JError) and causes:
         text = causes[-1]
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     first = lines[0] if lines else type(trouble).__name__

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 
+from nearly.engine import spark_names
 from nearly.engine.spark.cluster import is_connect
 from nearly.errors import EngineError, SchemaError, Unsupported
 
@@ -32,7 +32,7 @@ class Following:
         """Wait until everything that is there now was taken; an error in taking it is raised here."""
         try:
             self._query.processAllAvailable()
-        except PySparkException as trouble:
+        except spark_names.PySparkException as trouble:
             raise EngineError(f"following the stream failed: {trouble}") from trouble
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -41,7 +41,7 @@ class Following:
             return (
                 bool(self._query.awaitTermination(seconds)) if seconds is not None else bool(self._query.awaitTermination() or True)
             )
-        except PySparkException as trouble:
+        except spark_names.PySparkException as trouble:
             raise EngineError(f"following the stream failed: {trouble}") from trouble
 
     def stop(self) -> None:
@@ -62,5 +62,5 @@ def follow_stream(stream: Any, checkpoint: Path, take: Take, every: str = "0 sec
     writer = stream.writeStream.foreachBatch(handle).option("checkpointLocation", str(checkpoint)).trigger(processingTime=every)
     try:
         return Following(writer.start())
-    except PySparkException as trouble:
+    except spark_names.PySparkException as trouble:
         raise EngineError(f"the stream cannot be followed: {trouble}") from trouble

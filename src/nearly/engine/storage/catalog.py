@@ -8,7 +8,7 @@
 
 Law: `table.json` only ever refers to files that are complete, so a process killed at any point leaves the old table or
 the new one; several tables in one transaction are all old or all new. Writers take turns by a lock. What no kept version refers
-to, and nobody reads, is removed on opening.
+to, no unfinished query needs, and nobody reads, is removed on opening.
 """
 
 from __future__ import annotations
@@ -23,17 +23,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from nearly.engine.storage.batches import Batch
-from nearly.engine.storage.durable import DRAFT, write_durably, writing_in
+from nearly.engine.storage.differences import Part, Step, difference, extends
+from nearly.engine.storage.durable import DRAFT, write_durably, write_whole, writing_in
 from nearly.engine.storage.layouts import AT, Table
 from nearly.engine.storage.locks import exclusive, is_free, patiently, shared, unshared
+from nearly.engine.storage.pins import Pin, pins_of
 from nearly.engine.storage.serialise import opened, sealed
 from nearly.engine.storage.versions import HEAD, MOST_BATCHES, PINS, Commit, Versions, VersionStore, begun, directories_of
 from nearly.errors import Conflict, EngineError, SchemaError, unknown
 from nearly.plan.schema import TableSchema
 
 logger = logging.getLogger(__name__)
+
+Notes = Mapping[str, Any]
+"""What JSON can hold."""
 
 LONGEST_NAME = 128
 _TEMPORARY = ".tmp-"
@@ -83,6 +89,12 @@ class Catalog:
         found = (self._load(directory) for directory in self._directories())
         return tuple(sorted(table.name for table in found if table is not None))
 
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Those of the tables that are the rows of views."""
+        found = (self._load(directory) for directory in self._directories())
+        return tuple(sorted(table.name for table in found if table is not None and table.view is not None))
+
     def __contains__(self, name: str) -> bool:
         return self._load(self.directory(name)) is not None
 
@@ -121,6 +133,10 @@ class Catalog:
             return self._tables / lowered
         plain = re.sub(r"[^a-z0-9_]+", "", lowered)[:32]
         return self._tables / f"{plain}-{hashlib.sha256(lowered.encode()).hexdigest()[:16]}"
+
+    def head(self, name: str) -> Path:
+        """The file that is replaced whenever a table changes."""
+        return self.directory(name) / HEAD
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -164,8 +180,9 @@ class Catalog:
         return self.commit(table.name, lambda _: table)
 
     def commit(
-        self, name: str, change: Callable[[Table | None], Table], operation: str = "register", record: Batch | None = None
-    ) -> Table:
+        self, name: str, change: Callable[[Table | None], Table], operation: str = "register", record: Batch | None = None,
+        notes: Notes | None = None,
+    ) -> Table:  # fmt: skip
         """Replace a table by what `change` makes of its present state, all at once; `record` tells which rows that changed."""
         check_name(name)
         directory = self.directory(name)
@@ -173,13 +190,14 @@ class Catalog:
             before = self._versions.load(directory)
             present = None if before is None else before.table
             table = _numbered(change(present), present)
+            _refuse_other_kind(table, present)
             directory.mkdir(parents=True, exist_ok=True)
             epoch = begun(table, operation, change=record)
             if before is not None and before.table.version == table.version:  # the same version in other files
                 known = before.present
                 told = known.change if known.table.version == table.version else None
                 epoch = replace(epoch, time=known.time, operation=known.operation, change=told)
-            return self._versions.begin(directory, before, epoch).table
+            return self._versions.begin(directory, before, epoch, notes).table
 
     @contextmanager
     def transacting(self) -> Iterator[None]:
@@ -187,8 +205,8 @@ class Catalog:
         with writing_in(self.path), exclusive(self.path / ".transaction"):
             yield
 
-    def commit_batches(self, batches: Sequence[tuple[Table, Batch]]) -> tuple[Table, ...]:
-        """Commit changes of one or more tables, together or not at all; their files are in place.
+    def commit_batches(self, batches: Sequence[tuple[Table, Batch]], notes: Mapping[str, Notes] | None = None) -> tuple[Table, ...]:
+        """Commit changes of one or more tables, together or not at all; their files are in place. New notes go with them, by table.
 
         Each must have been made for the table as it is: a `Conflict` where one was changed meanwhile.
         """
@@ -199,7 +217,12 @@ class Catalog:
                 before = changed.get(directory) or self._versions.load(directory)
                 if before is None or before.table.version + 1 != batch.version or before.table.base.manifest != table.base.manifest:
                     raise Conflict(f"table {table.name!r} was changed by someone else meanwhile; nothing was changed, try again")
+                if before.table.view is not None and table.name not in (notes or {}):
+                    raise view_refusal(before.table)
                 changed[directory] = before.with_batch(batch)
+            for name, noted in (notes or {}).items():
+                directory = self.directory(name)
+                changed[directory] = replace(changed.get(directory) or self._known(name), notes=noted)
             self._replace_heads(changed)
             for directory, versions in changed.items():
                 self._describe_again(directory, versions)
@@ -265,6 +288,38 @@ class Catalog:
         """What was changed after one version up to another, as far as the log tells, by version."""
         return self._versions.batches(self.directory(name), self._known(name), since, until)
 
+    def noted(self, name: str) -> tuple[Table, Notes]:
+        """A table, and what whoever keeps it up to date noted with its last commit."""
+        known = self._known(name)
+        return known.table, known.notes
+
+    def keep(self, name: str, owner: str, version: int | None) -> None:
+        """Keep the versions of a table from one on for a lasting owner, or let go of them."""
+        directory = self._present(name)
+        pin = directory / PINS / f"{self.directory(owner).name}.pin"
+        with writing_in(directory):
+            if version is not None and pin.exists() and pin.read_text(encoding="utf-8") == str(version):
+                return
+            with self.lock():
+                if version is None:
+                    pin.unlink(missing_ok=True)
+                else:
+                    pin.parent.mkdir(exist_ok=True)
+                    write_whole(pin, str(version).encode(), durable=not pin.exists())
+
+    def difference(self, before: Table, after: Table) -> tuple[Part, ...]:
+        """Which rows of which files came and went between two versions of a table; all of both where no log tells."""
+        if before.content == after.content:
+            return ()
+        if extends(before.base, after.base):
+            return difference([Step(before), Step(after)])
+        known = self._versions.load(self.directory(after.plain_name))
+        steps: list[Step] = []
+        if known is not None and before.version < after.version <= known.table.version:
+            steps = self._versions.between(self.directory(after.plain_name), known, before.version, after.version)
+        tied = bool(steps) and steps[0].table.content == before.content and steps[-1].table.content == after.content
+        return difference([Step(before), *(steps if tied else ()), Step(after)])
+
     def taken(self, name: str, stream: str) -> int | None:
         """The number of the last batch that was taken from a stream."""
         return self._known(name).streams.get(stream)
@@ -284,7 +339,21 @@ class Catalog:
                 for left in (directory / name for name in _BESIDE):
                     shutil.rmtree(left, ignore_errors=True)
                 (directory / _WRITER).unlink(missing_ok=True)
-                self._sweep(directory)
+                self._sweep(directory, pins=False)
+
+    def pin(self, table: Table) -> Pin | None:
+        """What keeps a table in the files it has, once a query's log says so; None when they were replaced meanwhile."""
+        directory = self.directory(table.name)
+        versions = self._versions.load(directory)
+        return None if versions is None else self._versions.pin(directory, versions, table)
+
+    def pinned(self, pin: Pin) -> Table:
+        """The table that a pin keeps."""
+        directory = self._tables / pin.home
+        try:
+            return self._versions.pinned(directory, self._versions.load(directory), pin)
+        except FileNotFoundError as error:
+            raise EngineError(f"table {pin.table!r} was dropped, and with it the version {pin.version} that is needed") from error
 
     @contextmanager
     def held(self, tables: Iterable[Table]) -> Iterator[None]:
@@ -313,12 +382,17 @@ class Catalog:
         found = self._versions.load(directory)
         return None if found is None else found.table
 
-    def _sweep(self, directory: Path) -> None:
-        """Remove what dead writers left and what no kept version refers to; whatever has another name is not ours."""
+    def _sweep(self, directory: Path, pins: bool = True) -> None:
+        """Remove what dead writers left and what neither a kept version nor a pin refers to; what has another name is not ours."""
         versions = self._versions.load(directory)
         table = None if versions is None else versions.table
         used = set() if versions is None else _used(versions, directory)
+        for draft in (directory / PINS).glob(".*.pin.*"):  # pins are written under the lock that whoever sweeps has
+            draft.unlink(missing_ok=True)
         with unshared(directory) as unread:
+            for pin in pins_of(self.path) if pins else ():  # of those who have read until now
+                if pin.home == directory.name:
+                    used |= {pin.epoch, pin.log, *pin.directories}
             for each in list(directory.iterdir()):
                 if each.name.startswith(_TEMPORARY):
                     if is_free(each / _OWNER):
@@ -354,6 +428,21 @@ def _text(name: object) -> str:
     if not isinstance(name, str):
         raise SchemaError(f"a table is named by text, not {name!r}")
     return name
+
+
+def view_refusal(table: Table) -> SchemaError:
+    """What to raise where the rows of a view are to be changed."""
+    return SchemaError(
+        f"{table.name!r} is a view, whose rows follow its tables; change these, and use db.view({table.name!r}).refresh()"
+    )
+
+
+def _refuse_other_kind(table: Table, present: Table | None) -> None:
+    """A view is not replaced by a table, nor a table by a view."""
+    if present is not None and (present.view is None) != (table.view is None):
+        other = "view" if table.view is None else "table"
+        drop = "drop_view" if table.view is None else "drop"
+        raise SchemaError(f"{present.name!r} is a {other}; use db.{drop}({present.name!r}) first, or take another name")
 
 
 def _numbered(table: Table, present: Table | None) -> Table:

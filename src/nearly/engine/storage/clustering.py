@@ -23,24 +23,26 @@ from nearly.plan.schema import SchemaColumn
 
 RANGE = "range"
 HASH = "hash"
+TICKETS = "tickets"
+"""By buckets of tickets (`ticket_order`); rows that come later are in none, so that equal rows need not be together."""
 _KEY_TYPES = (*types.INTEGERS, types.DATE, types.STRING)
 
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """How rows are spread over blocks: by ranges of the columns or by `buckets` hash buckets of them."""
+    """How rows are spread over blocks: by ranges of the columns, or by `buckets` of their hash or of their tickets."""
 
     kind: str
     columns: tuple[str, ...]
     buckets: int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in (RANGE, HASH) or (self.buckets is None) != (self.kind == RANGE) or not self.columns:
+        if self.kind not in (RANGE, HASH, TICKETS) or (self.buckets is None) != (self.kind == RANGE) or not self.columns:
             raise SchemaError(f"a clustering is by range, or by hash with buckets, on some columns; not {self}")
 
     def keeps_together(self, columns: Sequence[str]) -> bool:
         """Whether rows equal in `columns` are kept together: the clustering columns lead `columns`."""
-        return self.columns == tuple(columns)[: len(self.columns)]
+        return self.kind != TICKETS and self.columns == tuple(columns)[: len(self.columns)]
 
 
 @dataclass(frozen=True, slots=True)

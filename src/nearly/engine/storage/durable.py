@@ -16,14 +16,21 @@ DRAFT = r"\.{name}\.[0-9a-f]{{8}}"
 
 def write_durably(path: Path, data: bytes) -> None:
     """Replace a file so that a reader, or a crash, sees the old content or the new one, never a part."""
+    write_whole(path, data, durable=True)
+
+
+def write_whole(path: Path, data: bytes, *, durable: bool) -> None:
+    """Replace a file so that a reader sees the old content or the new one; where it is not `durable`, a crash may leave neither."""
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
         with draft.open("wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         draft.replace(path)
-        flush(path.parent)
+        if durable:
+            flush(path.parent)
     except OSError as error:
         with suppress(OSError):
             draft.unlink(missing_ok=True)

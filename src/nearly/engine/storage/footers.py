@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,6 +29,9 @@ TAIL = 8
 """Bytes after the footer: its length and the magic word."""
 READERS = 16
 """Footers read at a time: the work is waiting for storage, not computing."""
+_TIMES = (types.DATE, types.TIMESTAMP, types.TIMESTAMP_NTZ)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECONDS = {"milliseconds": 1_000, "microseconds": 1}
 _COMPARABLE = (*types.INTEGERS, *types.FRACTIONS, *types.DATETIMES, types.STRING, types.BOOLEAN)
 
 
@@ -156,10 +160,25 @@ def _ends(found: Any, kind: DataType) -> tuple[Any, Any]:
     if (kind not in _COMPARABLE and not isinstance(kind, types.Decimal)) or found.physical_type == "INT96":
         return None, None
     try:
+        made = _time_of(found) if kind in _TIMES else None
+        if made is not None:
+            return made(found.min_raw), made(found.max_raw)
         ends = _value(found.min, kind), _value(found.max, kind)
     except (OverflowError, ValueError):
         return None, None
     return (None, None) if None in ends else ends
+
+
+def _time_of(found: Any) -> Callable[[int], Any] | None:
+    """How a day or time is made of the number that is stored for it; pyarrow would import pandas to do so."""
+    shape = json.loads(found.logical_type.to_json())
+    if shape.get("Type") == "Date":
+        return lambda days: _EPOCH.date() + dt.timedelta(days=days)
+    unit = _MICROSECONDS.get(shape.get("timeUnit"))
+    if unit is None or "isAdjustedToUTC" not in shape:
+        return None
+    epoch = _EPOCH if shape["isAdjustedToUTC"] else _EPOCH.replace(tzinfo=None)
+    return lambda count: epoch + dt.timedelta(microseconds=count * unit)
 
 
 def _value(raw: Any, kind: DataType) -> Any:

@@ -6,11 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from nearly.engine.storage.blocks import Block, BlockTarget, RowGroup, make_blocks
-from nearly.engine.storage.clustering import RANGE, Clustering, in_order
+from nearly.engine.storage.clustering import HASH, RANGE, Clustering, in_order
 from nearly.engine.storage.manifest import FileEntry, Manifest, new_files, verify
-from nearly.errors import EngineError, SchemaError, unknown
+from nearly.engine.storage.view_definition import ViewDefinition
+from nearly.errors import EngineError, SchemaError, Unsupported, unknown
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
+from nearly.printing.html import arrow_html, card
 
 BASE = "base"
 _CAME = re.compile(r"/(?:changes|base)-[0-9a-f]{12}/(?:[^/]+=[^/]+/)*came[^/]*\.parquet$")
@@ -94,12 +98,13 @@ class Layout:
         verify(Manifest(self.vectors), full)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Table:
     """A registered table, in one of its versions.
 
     Law: all layouts hold the same bag of rows; `content` differs where that bag does, and `version` grows whenever it changes.
-    Layouts that lack rows which came later are `behind`: nobody reads them until the table is compacted.
+    Layouts that lack rows which came later are `behind`: nobody reads them until the table is compacted. The rows of a view are
+    those of a table whose `view` says what they are.
     """
 
     name: str
@@ -110,6 +115,7 @@ class Table:
     origin: Origin
     version: int = 1
     behind: tuple[Layout, ...] = ()
+    view: ViewDefinition | None = None
 
     def __post_init__(self) -> None:
         for layout in self.layouts:
@@ -118,6 +124,18 @@ class Table:
                     f"table {self.name!r}: layout {layout.name!r} has {layout.rows} rows, layout {self.base.name!r} "
                     f"has {self.rows}; run prepare again"
                 )
+
+    def __repr__(self) -> str:
+        """One line; layouts and blocks are many."""
+        what = "View" if self.view is not None else "Table"
+        return f"<{what} {self.name}: {self.rows:,} rows, {len(self.columns)} columns, version {self.version}, {self.origin}>"
+
+    def _repr_html_(self) -> str:
+        found = [{"column": each.name, "type": str(each.type)} for each in self.columns]
+        facts = {"rows": f"{self.rows:,}", "version": self.version, "from": self.origin, "layouts": len(self.layouts)}
+        if self.key:
+            facts["key"] = ", ".join(self.key)
+        return card(self.name, facts, arrow_html(pa.Table.from_pylist(found), len(found)))
 
     @property
     def plain_name(self) -> str:
@@ -174,12 +192,27 @@ class Table:
         hashed = tuple(
             HashedLayout(layout.name, layout.clustering.columns, layout.clustering.buckets)
             for layout in self.layouts
-            if layout.clustering is not None and layout.clustering.buckets is not None
+            if layout.clustering is not None and layout.clustering.kind == HASH and layout.clustering.buckets is not None
         )
         shuffled = next((layout.name for layout in self.layouts if layout.shuffled), None)
         return TableSchema(
-            self.name, self.columns, self.key, self.rows, len(self.base.blocks), ranges_of, hashed, shuffled, self.version
-        )
+            self.name, self.columns, self.key, self.rows, len(self.base.blocks), ranges_of, hashed, shuffled, self.version,
+            None if self.view is None else self.view.reading,
+        )  # fmt: skip
+
+    def refuse_derived(self, what: str) -> None:
+        """Refuse what reads stored rows as they are, where users see others."""
+        reading = self.schema.reading
+        if reading is not None and not reading.is_plain:
+            raise Unsupported(
+                f"view {self.name!r} keeps more than it shows (sums behind averages, groups that HAVING hides), "
+                f"and {what} reads what is kept; make a view of sums, counts and keys alone, or export this one and register that"
+            )
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The names of the columns that users see."""
+        return self.column_names if self.view is None or self.view.reading is None else self.view.reading.names
 
     def with_layout(self, layout: Layout) -> Table:
         """The table with one more layout, in place of one of the same name."""

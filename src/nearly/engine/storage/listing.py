@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from nearly.errors import EngineError, Unsupported
 
@@ -36,10 +35,18 @@ def local_path(source: str) -> str | None:
     """
     parts = urlsplit(source)
     if parts.scheme == "file":
-        return os.path.normpath(url2pathname(parts.path))
+        return os.path.normpath(unquote(parts.path))
     if len(parts.scheme) > 1 and source[len(parts.scheme) :].startswith((":/", "://")):
         return None
     return os.path.normpath(Path(source).expanduser().absolute())
+
+
+def is_plain_file(source: object) -> bool:
+    """Whether this names a local file of rows, which is no table with a log of its own."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    path = local_path(os.fspath(source))
+    return path is not None and not path.endswith(".json") and Path(path).is_file()
 
 
 def find_files(sources: Sequence[str]) -> list[FoundFile]:

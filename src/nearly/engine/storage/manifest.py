@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,10 +75,17 @@ def manifest_of(footers: Iterable[Footer], contents: bool = False) -> Manifest:
     """The manifest of files whose footers were read; with `contents` also their checksums, which reads them whole."""
     entries = [entry_of(footer) for footer in footers]
     if contents:
-        with ThreadPoolExecutor(max_workers=READERS) as pool:
-            checksums = list(pool.map(_content_checksum, (entry.path for entry in entries)))
+        checksums = _side_by_side(_content_checksum, [entry.path for entry in entries])
         entries = [replace(entry, content_checksum=each) for entry, each in zip(entries, checksums, strict=True)]
     return Manifest(tuple(entries))
+
+
+def _side_by_side(read: Callable[[str], str], paths: Sequence[str]) -> list[str]:
+    """What is read of each file; threads cost more than one small file does."""
+    if len(paths) < 2:
+        return [read(path) for path in paths]
+    with ThreadPoolExecutor(max_workers=READERS) as pool:
+        return list(pool.map(read, paths))
 
 
 def entry_of(footer: Footer) -> FileEntry:

@@ -18,6 +18,7 @@ from nearly.engine.storage.clustering import Clustering
 from nearly.engine.storage.footers import checksum_of
 from nearly.engine.storage.layouts import Layout, Origin, Table
 from nearly.engine.storage.manifest import FileEntry, Manifest
+from nearly.engine.storage.view_definition import read_definition
 from nearly.errors import EngineError, NearlyError
 from nearly.plan import types
 from nearly.plan.schema import SchemaColumn
@@ -108,6 +109,7 @@ def _table(table: Table, root: str) -> dict[str, Any]:
         "origin": [table.origin.kind, table.origin.locations, table.origin.version],
         "layouts": [_layout(layout, kinds, root) for layout in table.layouts],
         "behind": [_layout(layout, kinds, root) for layout in table.behind],
+        "view": table.view and table.view.content,
     }
 
 
@@ -118,7 +120,8 @@ def _read_table(read: Any, root: str) -> Table:
     behind = tuple(_read_layout(layout, kinds, root) for layout in read["behind"])
     kind, locations, version = read["origin"]
     origin = Origin(kind, tuple(locations), version)
-    return Table(read["name"], columns, tuple(read["key"]), layouts, read["content"], origin, read["version"], behind)
+    view = read_definition(read["view"]) if read.get("view") else None
+    return Table(read["name"], columns, tuple(read["key"]), layouts, read["content"], origin, read["version"], behind, view)
 
 
 def _layout(layout: Layout, kinds: Mapping[str, DataType], root: str) -> dict[str, Any]:

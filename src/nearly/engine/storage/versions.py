@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nearly.engine.storage.batches import Batch, after
+from nearly.engine.storage.differences import Step
 from nearly.engine.storage.durable import write_durably
 from nearly.engine.storage.layouts import Layout, Table
+from nearly.engine.storage.pins import Pin, log_of
 from nearly.engine.storage.serialise import batch_content, decode, encode, opened, read_batch, sealed
 from nearly.errors import EngineError, SchemaError
 
@@ -97,12 +99,16 @@ class PastEpoch:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """All that is known of a table's versions."""
+    """All that is known of a table's versions.
+
+    `notes` are of whoever keeps the table up to date, committed with its rows: of a view, which versions of its tables it is of.
+    """
 
     present: Epoch
     table: Table
     past: tuple[PastEpoch, ...] = ()
     streams: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     def with_batch(self, batch: Batch) -> Versions:
         """After one more commit."""
@@ -122,13 +128,16 @@ def now() -> dt.datetime:
 
 def directories_of(epoch: Epoch, directory: Path) -> set[str]:
     """The directories below the table's own that hold files of an epoch."""
-    used = set()
-    for layout in (*epoch.table.layouts, *epoch.table.behind):
-        used |= set(_below(directory, _paths(layout)))
+    used = directories_of_table(epoch.table, directory)
     for batch in epoch.record:
         files = [file for each in batch.layouts for file in (*each.files, each.vector)]
         used |= set(_below(directory, [file.path for file in (*files, batch.went) if file is not None]))
     return used
+
+
+def directories_of_table(table: Table, directory: Path) -> set[str]:
+    """The directories below the table's own in which its layouts lie."""
+    return {name for layout in (*table.layouts, *table.behind) for name in _below(directory, _paths(layout))}
 
 
 def _below(directory: Path, paths: Iterable[str]) -> Iterator[str]:
@@ -154,9 +163,9 @@ class VersionStore:
         """The versions as last committed, None where there is no table; read again only when the head was replaced."""
         head = directory / HEAD
         try:
-            stamp = _stamp(head)
-            if head not in self._heads or self._heads[head][0] != stamp:
-                self._heads[head] = stamp, self._read(directory, head.read_text(encoding="utf-8"))
+            found = stamp(head)
+            if head not in self._heads or self._heads[head][0] != found:
+                self._heads[head] = found, self._read(directory, head.read_text(encoding="utf-8"))
             return self._heads[head][1]
         except FileNotFoundError:
             if head.exists():
@@ -168,14 +177,15 @@ class VersionStore:
                 f"register the table again"
             ) from error
 
-    def begin(self, directory: Path, before: Versions | None, epoch: Epoch) -> Versions:
+    def begin(self, directory: Path, before: Versions | None, epoch: Epoch, notes: Mapping[str, Any] | None = None) -> Versions:
         """Write a new epoch and make it the present one; versions of the old ones that are still kept can be read."""
         write_durably(directory / epoch.file, encode(epoch.table, self.root).encode())
         past = () if before is None else before.past
         if before is not None and before.present.table.version < epoch.table.version:
             past = (*past, self._closed(directory, before.present))
-        alive = tuple(each for each in past if epoch.time - each.ended < KEPT or each.last >= self._pinned(directory))
-        versions = Versions(epoch, epoch.table, alive, {} if before is None else before.streams)
+        alive = tuple(each for each in past if now() - each.ended < KEPT or each.last >= self._pinned(directory))
+        kept = before or Versions(epoch, epoch.table)
+        versions = Versions(epoch, epoch.table, alive, kept.streams, kept.notes if notes is None else notes)
         self.write(directory, versions)
         return versions
 
@@ -183,7 +193,7 @@ class VersionStore:
         """Replace the head, which is the commit; whoever does it has the lock, so that it is what he wrote."""
         head = directory / HEAD
         write_durably(head, self.head(versions).encode())
-        self._heads[head] = _stamp(head), versions
+        self._heads[head] = stamp(head), versions
 
     def head(self, versions: Versions) -> str:
         """The text of a head."""
@@ -193,6 +203,7 @@ class VersionStore:
             "batches": [batch_content(batch, present.table.columns, self.root) for batch in present.batches],
             "change": present.change and batch_content(present.change, present.table.columns, self.root),
             "streams": dict(versions.streams),
+            "notes": dict(versions.notes),
             "past": [[e.file, e.log, e.first, e.last, e.ended.isoformat(), e.directories] for e in versions.past],
         })  # fmt: skip
 
@@ -223,6 +234,38 @@ class VersionStore:
         epochs = self._epochs(directory, versions, since, until)
         return {batch.version: batch for epoch in epochs for batch in epoch.record if since < batch.version <= until}
 
+    def pin(self, directory: Path, versions: Versions, table: Table) -> Pin | None:
+        """What keeps a table as it is; None when its files were replaced meanwhile."""
+        for file, find in self._holding(directory, versions, table.version):
+            epoch = find()
+            known = versions.table if versions.present is epoch and table.version == epoch.last else epoch.at(table.version)
+            if known.content == table.content and [each.files for each in known.layouts] == [each.files for each in table.layouts]:
+                used = sorted(directories_of_table(table, directory))
+                return Pin(table.name, directory.name, file.name, table.version, tuple(used))
+        return None
+
+    def pinned(self, directory: Path, versions: Versions | None, pin: Pin) -> Table:
+        """The table that a pin keeps, whatever became of its epoch."""
+        present = None if versions is None else versions.present
+        epoch = present if present is not None and present.file == pin.epoch else self._left(directory, pin)
+        return replace(epoch.at(pin.version), name=pin.table)
+
+    def _left(self, directory: Path, pin: Pin) -> Epoch:
+        """An epoch that is over; one without batches has no file of them."""
+        table = self._whole(directory / pin.epoch)
+        if not (directory / pin.log).exists():
+            return Epoch(pin.epoch, table, now(), "")
+        text = (directory / pin.log).read_text(encoding="utf-8")
+        return opened(text, lambda read: self._epoch(pin.epoch, table, read))
+
+    def between(self, directory: Path, versions: Versions, since: int, until: int) -> list[Step]:
+        """Descriptions of the table from one version to another, in order, two for each epoch: as it begins and as it ends."""
+        found = []
+        for epoch in reversed([*self._epochs(directory, versions, since, until)]):
+            record = epoch.change if epoch.table.version > since else None
+            found += [Step(epoch.at(max(since, epoch.table.version)), record), Step(epoch.at(min(until, epoch.last)))]
+        return found
+
     def _holding(self, directory: Path, versions: Versions, version: int) -> Iterator[tuple[Path, Callable[[], Epoch]]]:
         """The epochs that have a version, the newest first, and how to read them."""
         present = versions.present
@@ -251,7 +294,7 @@ class VersionStore:
 
     def _closed(self, directory: Path, epoch: Epoch) -> PastEpoch:
         """An epoch that is over, with its batches in a file of their own."""
-        log = epoch.file.replace("whole-", "log-")
+        log = log_of(epoch.file)
         content = {
             "time": epoch.time.isoformat(), "operation": epoch.operation,
             "batches": [batch_content(batch, epoch.table.columns, self.root) for batch in epoch.batches],
@@ -268,7 +311,7 @@ class VersionStore:
         whole = self._whole(directory / read["whole"])
         present = self._epoch(read["whole"], whole, read)
         past = tuple(PastEpoch(file, log, low, high, _time(at), tuple(used)) for file, log, low, high, at, used in read["past"])
-        return Versions(present, after(whole, present.batches), past, read["streams"])
+        return Versions(present, after(whole, present.batches), past, read["streams"], read.get("notes", {}))
 
     def _epoch(self, file: str, table: Table, read: Any) -> Epoch:
         batches = tuple(read_batch(each, table.columns, self.root) for each in read["batches"])
@@ -282,9 +325,9 @@ class VersionStore:
         return self._wholes[file]
 
     def _pinned(self, directory: Path) -> float:
-        """The oldest version that something lasting needs."""
-        found = [int(pin.read_text(encoding="utf-8")) for pin in (directory / PINS).glob("*.pin")]
-        return min(found, default=float("inf"))
+        """The oldest version that something lasting needs; a pin that a crash left without its number needs all of them."""
+        found = [pin.read_text(encoding="utf-8") for pin in (directory / PINS).glob("*.pin")]
+        return min((int(each) if each.isdecimal() else 0 for each in found), default=float("inf"))
 
 
 def _remember(known: dict[Key, Table], key: Key, table: Table) -> None:
@@ -294,7 +337,7 @@ def _remember(known: dict[Key, Table], key: Key, table: Table) -> None:
     known[key] = table
 
 
-def _stamp(head: Path) -> tuple[int, int]:
+def stamp(head: Path) -> tuple[int, int]:
     """Differs when a file was replaced."""
     status = head.stat()
     return status.st_mtime_ns, status.st_ino

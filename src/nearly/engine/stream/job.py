@@ -13,10 +13,9 @@ from functools import partial
 from typing import Any
 
 import duckdb
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from sqlglot import exp
 
+from nearly.engine import spark_names
 from nearly.engine.jobs.native_kernel import NativeKernel
 from nearly.engine.native.failures import explained
 from nearly.engine.native.first_units import FirstPiece
@@ -205,7 +204,7 @@ class StreamJob:
             for trouble in failures(frame.toArrow()):
                 raise trouble
         finally:
-            with suppress(PySparkException, Py4JError, OSError):  # Spark may be gone
+            with suppress(*spark_names.troubles(), OSError):  # Spark may be gone
                 spark.removeTag(self._tag)
 
     def _explain_the_end(self) -> None:
@@ -227,7 +226,7 @@ def _explained(trouble: Exception) -> Exception:
     """What to raise for an error of a thread that reads."""
     if isinstance(trouble, duckdb.Error):
         return explained(trouble)
-    return EngineError(f"the Spark job failed: {trouble}") if isinstance(trouble, PySparkException | Py4JError) else trouble
+    return EngineError(f"the Spark job failed: {trouble}") if isinstance(trouble, spark_names.troubles()) else trouble
 
 
 class _Compiler:

@@ -9,6 +9,7 @@ import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from nearly.engine.storage.pins import QUERIES
 from nearly.engine.stream.result_log import ResultLog
 from nearly.errors import EngineError, unknown
 
@@ -23,7 +24,7 @@ class QueryLogs:
     """All logs below one catalog."""
 
     def __init__(self, catalog: Path) -> None:
-        self._path = catalog / "queries"
+        self._path = catalog / QUERIES
 
     def log(self, id_: str) -> ResultLog:
         """The log of a query, which may not be there."""

@@ -1,6 +1,6 @@
 """The results of batches as files: how a running task hands them to the driver, and what a killed driver finds again.
 
-    <catalog>/queries/<id>/query.json           what was asked
+    <catalog>/queries/<id>/query.json           what was asked, and which versions of tables are kept for it
     <catalog>/queries/<id>/owner                locked by the driver as long as it lives
     <catalog>/queries/<id>/<site>-<start>.part  what the units of a site from position `start` on gave, up to the `end` in its head
     <catalog>/queries/<id>/<site>-<start>.claim who reads the units from position `start` on: the driver, or the task
@@ -30,6 +30,7 @@ import pyarrow as pa
 
 from nearly.engine.native.payload import decode, encode
 from nearly.engine.storage.locks import exclusive, is_free
+from nearly.engine.storage.pins import QUERY
 from nearly.errors import EngineError
 
 RANGES = "ranges"
@@ -37,7 +38,6 @@ LOOKS = "looks"
 READY = "ready"
 STOP = "stop"
 YIELD = "yield"
-QUERY = "query.json"
 OWNER = "owner"
 DRIVER, TASK = "driver", "task"
 HEAD = ("site", "start", "end", "seconds", "ranges", "exact")

@@ -12,8 +12,8 @@ Law: the pieces of all units together are the table, and no row is in two of the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, log
 from typing import Any
@@ -23,6 +23,7 @@ import numpy as np
 from nearly.engine.native.pieces import Pieces, ranged_column
 from nearly.engine.native.reading import NativeReader
 from nearly.engine.storage.blocks import Block
+from nearly.engine.storage.clustering import HASH
 from nearly.engine.storage.layouts import Layout, Table
 from nearly.plan.nodes import Scan
 from nearly.rewrite.stream.cut import UNIT, Cut
@@ -66,6 +67,8 @@ class Units:
     order: tuple[Unit, ...]
     cells: dict[str, tuple[Cell, ...]]
     """Of each table by name, in the layout that is read: those at the same place belong together when they are buckets."""
+    beside: Units | None = None
+    """Units of another table at the same positions, in a random order of its own: its rows meet the others only at the driver."""
 
     @property
     def total_rows(self) -> int:
@@ -74,12 +77,13 @@ class Units:
     @property
     def mixed(self) -> bool:
         """Whether the rows were shuffled, so that rows of one kind do not lie together."""
-        return all(self._layout(scan).shuffled for scan in self.scans)
+        return all(self._layout(scan).shuffled for scan in self.scans) and (self.beside is None or self.beside.mixed)
 
     @property
     def fingerprint(self) -> str:
         """Tells what is read in which order: equal for a query that is asked again or resumed, unless tables or layouts changed."""
-        return hashlib.sha256(repr((self._stored(), self.ranged, self.order)).encode()).hexdigest()[:16]
+        other = () if self.beside is None else (self.beside.fingerprint,)
+        return hashlib.sha256(repr((self._stored(), self.ranged, self.order, *other)).encode()).hexdigest()[:16]
 
     def group(self, position: int) -> int:
         """The replicate group of the unit that is read at this position; neighbours in the order are in different groups."""
@@ -92,16 +96,21 @@ class Units:
     def queries(self, reader: NativeReader, scan: Scan, end: int | None = None) -> list[str]:
         """For each unit before `end`, in order, the query that reads its piece of a table, and its group where the scan has it."""
         columns = columns_read(scan)
-        return self._queries(reader, scan, columns, len(columns) < len(scan.fields), end or len(self.order))
+        return self._of(scan)._queries(reader, scan, columns, len(columns) < len(scan.fields), end or len(self.order))
 
     def first(self, reader: NativeReader, scan: Scan, columns: Sequence[str], end: int) -> str:
         """The query for what a scan's table has in the units before `end`: some columns, and the unit's group."""
-        return " UNION ALL ".join(self._queries(reader, scan, columns, True, end))
+        return " UNION ALL ".join(self._of(scan)._queries(reader, scan, columns, True, end))
 
     def rows_before(self, scan: Scan, end: int) -> Hashable:
         """Tells which rows `first` reads: equal for queries that begin with the same rows of the same table."""
-        read = (scan.table, scan.layout), self._by_range(self._table(scan), self._layout(scan))
-        return read, self._stored(), self.order[:end]
+        units = self._of(scan)
+        read = (scan.table, scan.layout), units._by_range(units._table(scan), units._layout(scan))
+        return read, units._stored(), units.order[:end]
+
+    def _of(self, scan: Scan) -> Units:
+        """The units that a scan reads."""
+        return self if self.beside is None or scan in self.scans else self.beside
 
     def _stored(self) -> tuple[Hashable, ...]:
         return tuple(
@@ -154,16 +163,33 @@ def columns_read(scan: Scan) -> tuple[str, ...]:
 
 def units_of(cut: Cut, tables: Sequence[Table], seed: int) -> Units:
     """The units of a cut; `tables` are those of its scans, in order."""
+    read = dict(zip(cut.scans, tables, strict=True))
+    main = _units({scan: table for scan, table in read.items() if scan.table not in cut.beside}, cut.ranged, (seed,))
+    others = {scan: table for scan, table in read.items() if scan.table in cut.beside}
+    return replace(main, beside=_as_many(_units(others, False, (seed, 1)), len(main.order))) if others else main
+
+
+def _as_many(units: Units, count: int) -> Units:
+    """The units as so many: with empty ones at the end, or with the last ones as one."""
+    order = units.order
+    if len(order) > count:
+        rest = order[count - 1 :]
+        order = (*order[: count - 1], Unit(tuple(span for unit in rest for span in unit.spans), sum(unit.rows for unit in rest)))
+    return replace(units, order=(*order, *[Unit((), 0)] * (count - len(order))))
+
+
+def _units(read: Mapping[Scan, Table], ranged: bool, seed: tuple[int, ...]) -> Units:
+    tables = tuple(read.values())
     main = largest(tables)
-    layouts = {table.name: table.layout(scan.layout) for scan, table in zip(cut.scans, tables, strict=True)}
+    layouts = {table.name: table.layout(scan.layout) for scan, table in read.items()}
     buckets = min(
-        (each.clustering.buckets or 1 for each in layouts.values() if each.clustering and each.clustering.buckets), default=0
+        (each.clustering.buckets or 1 for each in layouts.values() if each.clustering and each.clustering.kind == HASH), default=0
     )
     cells = {name: cells_of(layout, buckets) for name, layout in layouts.items()}
-    ranges_of = ranged_column(main) if cut.ranged and not buckets and _is_ranged(main) else None
+    ranges_of = ranged_column(main) if ranged and not buckets and _is_ranged(main) else None
     rows = [sum(block.rows for block in cell) for cell in cells[main.name]]
     spans = large_spans(cells[main.name], ranges_of)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(seed if len(seed) > 1 else seed[0])
     free: list[tuple[Span, ...]] = [(span,) for span in spans]
     order = []
     for size in _sizes(spans) if 2 * len(spans) >= 3 * SMALL_UNITS else ():
@@ -174,7 +200,7 @@ def units_of(cut: Cut, tables: Sequence[Table], seed: int) -> Units:
             free[place] = _without(free[place], run)
     rest = [_unit(rows, each) for each in free if each]
     order += [rest[place] for place in random.permutation(len(rest))]
-    return Units(cut.scans, tuple(tables), main, cut.ranged, tuple(order), cells)
+    return Units(tuple(read), tables, main, ranged, tuple(order), cells)
 
 
 def _sizes(spans: Sequence[Span]) -> list[int]:

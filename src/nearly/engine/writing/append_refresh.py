@@ -7,24 +7,28 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
 
 from nearly.engine.spark.cluster import GetSpark
 from nearly.engine.spark.reading import read_table, spark_path
 from nearly.engine.storage.batches import Batch, LayoutChange
-from nearly.engine.storage.catalog import Catalog
+from nearly.engine.storage.catalog import Catalog, view_refusal
 from nearly.engine.storage.layouts import BASE, Layout, Table
 from nearly.engine.storage.manifest import FileEntry
 from nearly.engine.storage.registration import blocks_of, describe_parquet, schema_difference
 from nearly.engine.storage.versions import now
 from nearly.engine.writing.parquet_writer import Progress, Workbench, refuse_unwritable, share
 from nearly.engine.writing.preparation import SHUFFLED, arrangement_of, prepare, same, write_layout
-from nearly.engine.writing.sources import described, materialise, read_origin
+from nearly.engine.writing.sources import ReadPlainly, by_spark_only, described, hold, materialise, read_origin
 from nearly.engine.writing.staging import Arrangement, Staged, commit, place
 from nearly.errors import Conflict, SchemaError, UnknownName, Unsupported
 from nearly.plan import types
 from nearly.plan.quoting import spark_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def append(catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, progress: Progress | None = None) -> Table:
@@ -33,6 +37,8 @@ def append(catalog: Catalog, spark: SparkSession, name: str, rows: DataFrame, pr
     The rows are computed once, for the base layout; the other layouts take them from there, so all hold the same rows.
     """
     table = catalog.table(name)
+    if table.view is not None:
+        raise view_refusal(table)
     if table.origin.in_place:
         raise Unsupported(
             f"table {name!r} is your own files ({table.origin}), which nearly does not change; add a file there and call refresh"
@@ -68,7 +74,9 @@ def _add(catalog: Catalog, table: Table, operation: str, staged: Sequence[Staged
     return changed
 
 
-def refresh(catalog: Catalog, spark: GetSpark, name: str, progress: Progress | None = None) -> Table:
+def refresh(
+    catalog: Catalog, spark: GetSpark, name: str, progress: Progress | None = None, read: ReadPlainly = by_spark_only
+) -> Table:
     """Bring a table up to date with its source: new, changed and removed files, or the source read again; one commit.
 
     Files used in place that have no other layout need no Spark.
@@ -78,8 +86,11 @@ def refresh(catalog: Catalog, spark: GetSpark, name: str, progress: Progress | N
     table = catalog.table(name)
     if table.origin.kind == "dataframe":
         raise Unsupported(f"table {name!r} was made from a DataFrame, which is gone; use append, or register it again")
-    follow = _follow_files if table.origin.in_place else _copy_again
-    changed = follow(catalog, spark, table, progress)
+    if table.origin.in_place:
+        changed = _follow_files(catalog, spark, table, progress)
+    else:
+        rows = None if table.layouts[1:] else read(table.origin)
+        changed = _copy_again(catalog, spark, table, progress) if rows is None else _held_again(catalog, table, rows)
     if progress is not None:
         progress(1.0)
     return changed
@@ -100,13 +111,13 @@ def _follow_files(catalog: Catalog, get_spark: GetSpark, table: Table, progress:
             f"not known. Put the files back, or export the table and register it again"
         )
     if not table.layouts[1:]:
-        return catalog.commit(table.name, lambda present: _unless_changed(table, present, fresh), "refresh")
+        return catalog.commit(table.name, lambda present: same(table, present) and fresh, "refresh")
     spark = get_spark()
     with catalog.temporary(table.name) as temporary:
         bench = Workbench(catalog, spark, temporary)
         staged = _rewrite(bench, fresh, read_table(spark, fresh), fresh.rows, table.layouts[1:], progress)
         changed = replace(fresh, layouts=(fresh.base, *(each.layout for each in staged)))
-        return commit(catalog, table.name, staged, lambda present: _unless_changed(table, present, changed), "refresh")
+        return commit(catalog, table.name, staged, lambda present: same(table, present) and changed, "refresh")
 
 
 def _take_added(
@@ -139,7 +150,14 @@ def _copy_again(catalog: Catalog, get_spark: GetSpark, table: Table, progress: P
         copied = _staged_rows(spark, base)
         others = _rewrite(bench, fresh, copied, fresh.rows, table.layouts[1:], progress)
         changed = replace(fresh, layouts=(fresh.base, *(each.layout for each in others)))
-        return commit(catalog, table.name, [base, *others], lambda present: _unless_changed(table, present, changed), "refresh")
+        return commit(catalog, table.name, [base, *others], lambda present: same(table, present) and changed, "refresh")
+
+
+def _held_again(catalog: Catalog, table: Table, rows: pa.Table) -> Table:
+    with catalog.temporary(table.name) as temporary:
+        base = hold(catalog, table.name, rows, temporary)
+        fresh = described(table.name, base, table.key, table.origin)
+        return commit(catalog, table.name, [base], lambda present: same(table, present) and fresh, "refresh")
 
 
 def _rewrite(
@@ -157,11 +175,6 @@ def _staged_rows(spark: SparkSession, staged: Staged) -> DataFrame:
     """The rows that were just written: reading them back is the only way to have them once."""
     names = [spark_name(column.name) for column in staged.columns]
     return spark.read.parquet(spark_path(staged.source)).select(*names)
-
-
-def _unless_changed(known: Table, present: Table | None, changed: Table) -> Table:
-    same(known, present)
-    return changed
 
 
 def _fitting(table: Table, rows: DataFrame) -> DataFrame:

@@ -9,16 +9,17 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-
+from nearly.engine import spark_names
 from nearly.engine.storage.catalog import Catalog
 from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan import types
 from nearly.plan.quoting import spark_name
 from nearly.plan.schema import SchemaColumn
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 Progress: TypeAlias = Callable[[float], None]
 
@@ -52,8 +53,13 @@ def refuse_unwritable(rows: DataFrame, what: str) -> None:
         raise Unsupported(f"{what} is a stream; register what it has written, or use a standing query")
     if not rows.columns:
         raise SchemaError(f"{what} has no columns")
+    refuse_equal_names(rows.columns, what)
+
+
+def refuse_equal_names(names: Sequence[str], what: str) -> None:
+    """Columns of a table are told apart by their names, whatever the case."""
     seen: set[str] = set()
-    for name in rows.columns:
+    for name in names:
         if name.lower() in seen:
             raise SchemaError(f"{what} has two columns named {name!r} (case does not count); rename one of them")
         seen.add(name.lower())
@@ -155,7 +161,7 @@ def _run(spark: SparkSession, work: Callable[[], None], to: Destination, progres
             raise
         try:
             running.result()
-        except PySparkException as error:
+        except spark_names.PySparkException as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise EngineError(f"Spark could not write {to.directory}: {reason}; the table is as it was") from error
 

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
 
 from nearly.engine.spark.reading import read_table
 from nearly.engine.storage.blocks import MOST_BLOCKS, target_for
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.clustering import HASH, Clustering
 from nearly.engine.storage.layouts import Layout, Table, resolve
-from nearly.engine.writing.parquet_writer import (
-    Destination,
-    Progress,
-    Workbench,
-    refuse_unhashable,
-    write_hashed,
-    write_plain,
-    write_shuffled,
-)
+from nearly.engine.writing import parquet_writer
+from nearly.engine.writing.parquet_writer import Destination, Progress, Workbench
 from nearly.engine.writing.staging import Arrangement, Staged, commit, new_directory, stage
 from nearly.errors import EngineError, SchemaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 SHUFFLED = "shuffled"
 MOST_BUCKETS = 1 << 16
@@ -66,7 +61,7 @@ def arrangement_for(table: Table, by: str | Sequence[str] | None, buckets: int |
     names = resolve(table.columns, [by] if isinstance(by, str) else by, "by")
     if not names:
         raise SchemaError("by=[] names no column; leave it out to shuffle")
-    refuse_unhashable([table.column(each) for each in names])
+    parquet_writer.refuse_unhashable([table.column(each) for each in names])
     count = usual_buckets(table) if buckets is None else buckets
     if not 1 <= count <= MOST_BUCKETS:
         raise SchemaError(f"buckets={count} is not between 1 and {MOST_BUCKETS}")
@@ -110,9 +105,9 @@ def write_layout(
     to = Destination(bench.directory / destination.name, target_for(count, size).rows, size)
     if arrangement.hashed is not None:
         keys = [table.column(each) for each in arrangement.hashed.columns]
-        write_hashed(spark, rows, count, keys, arrangement.hashed.buckets or 1, to, progress)
+        parquet_writer.write_hashed(spark, rows, count, keys, arrangement.hashed.buckets or 1, to, progress)
     elif arrangement.shuffled:
-        write_shuffled(spark, rows, count, seed, to, progress)
+        parquet_writer.write_shuffled(spark, rows, count, seed, to, progress)
     else:
-        write_plain(spark, rows, to, progress)
+        parquet_writer.write_plain(spark, rows, to, progress)
     return stage(to.directory, destination, arrangement)

@@ -22,12 +22,12 @@ from nearly.engine.storage.manifest import Manifest, manifest_of
 from nearly.engine.storage.registration import common_columns
 from nearly.plan.schema import SchemaColumn
 
-_BUCKET = re.compile(r"/nearly_bucket_*=([0-9]+)/")
+_BUCKET = re.compile(r"/nearly_(?:bucket_*=|tickets_)([0-9]+)/")
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """What a written layout is to be: as the rows come, shuffled, or in hash buckets."""
+    """What a written layout is to be: as the rows come, shuffled, or in buckets of a hash or of tickets."""
 
     name: str
     hashed: Clustering | None = None
@@ -53,7 +53,8 @@ def new_directory(catalog: Catalog, table: str, layout: str) -> Path:
 def stage(source: Path, destination: Path, arrangement: Arrangement) -> Staged:
     """Describe the files in `source` under the paths that they will have."""
     written = read_footers(sorted((str(path) for path in source.rglob("*.parquet")), key=natural_order))
-    manifest = _moved_manifest(manifest_of(written, contents=True), source, destination)
+    files = manifest_of(written, contents=True).files
+    manifest = Manifest(tuple(replace(file, path=_moved(file.path, source, destination)) for file in files))
     footers = [_moved_footer(footer, source, destination) for footer in written]
     columns = common_columns(footers) if footers else ()
     row_groups = [row_group for footer in footers for row_group in footer.row_groups]
@@ -89,10 +90,6 @@ def _moved(path: str, source: Path, destination: Path) -> str:
     return str(destination / Path(path).relative_to(source))
 
 
-def _moved_manifest(manifest: Manifest, source: Path, destination: Path) -> Manifest:
-    return Manifest(tuple(replace(file, path=_moved(file.path, source, destination)) for file in manifest.files))
-
-
 def _moved_footer(footer: Footer, source: Path, destination: Path) -> Footer:
     path = _moved(footer.path, source, destination)
     return replace(footer, path=path, row_groups=tuple(replace(each, path=path) for each in footer.row_groups))
@@ -100,10 +97,6 @@ def _moved_footer(footer: Footer, source: Path, destination: Path) -> Footer:
 
 def _in_buckets(row_groups: Sequence[RowGroup]) -> list[RowGroup]:
     """The row groups by bucket, which the directory of a file names."""
-    marked = [replace(each, bucket=_bucket(each.path)) for each in row_groups]
+    found = [(_BUCKET.search(each.path), each) for each in row_groups]
+    marked = [replace(each, bucket=int(bucket[1]) if bucket else None) for bucket, each in found]
     return sorted(marked, key=lambda each: each.bucket if each.bucket is not None else -1)
-
-
-def _bucket(path: str) -> int | None:
-    found = _BUCKET.search(path)
-    return int(found[1]) if found else None

@@ -1,1 +1,1 @@
-"""GroupRanges over inner joins of tables with missing rows."""
+"""Ranges over inner joins of tables with missing rows."""

@@ -1,4 +1,4 @@
-"""Extent on the size of natural joins: the fractional edge cover bound, and the product it improves on.
+"""Bounds on the size of natural joins: the fractional edge cover bound, and the product it improves on.
 
 For relations R_i over attribute sets and weights c_i >= 0 that cover every attribute (for each attribute, the c_i of the
 relations that have it sum up to at least 1), a join of sets has at most  prod |R_i| ** c_i  rows (A. Atserias, M. Grohe, D. Marx,

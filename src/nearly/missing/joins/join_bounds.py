@@ -155,11 +155,9 @@ class JoinBounds:
         return self._bound(self._whole_sizes(quantity, measure), measure)
 
     def _whole_sizes(self, quantity: str, measure: Expression | None) -> list[float]:
-        sizes = []
-        for place, table in enumerate(self.tables):
-            wanted, of = self._quantity(place, quantity, measure)
-            sizes.append(self._certain(place, wanted, of) + table.missing(wanted, of, self._values[place]))
-        return sizes
+        asked = [self._quantity(place, quantity, measure) for place in range(len(self.tables))]
+        missing = [table.missing(*each, values) for table, each, values in zip(self.tables, asked, self._values, strict=True)]
+        return [self._certain(place, *each) + missing[place] for place, each in enumerate(asked)]
 
     def _bound(self, sizes: list[float], measure: Expression | None) -> float:
         fixed = None if measure is None else self._owner(measure)

@@ -11,17 +11,8 @@ from nearly.answer import Answer
 from nearly.missing.groups import MOST_NEW_GROUPS, key_columns, new_groups
 from nearly.missing.joins.join_bounds import JoinBounds
 from nearly.missing.joins.join_tables import JoinTable, attributes
-from nearly.missing.range_answer import (
-    EMPTY_TOTAL,
-    NO_ROWS,
-    GroupRanges,
-    Key,
-    KnownAggregate,
-    RowEnds,
-    certain_keys,
-    known_aggregate,
-)
-from nearly.missing.range_query import AnswerColumn, AverageParts, RangeQuery
+from nearly.missing.range_answer import EMPTY_TOTAL, NO_ROWS, GroupRanges, KnownAggregate, RowEnds, certain_keys, known_aggregate
+from nearly.missing.range_query import AnswerColumn, AverageParts, Key, RangeQuery
 from nearly.plan import functions
 from nearly.plan.expressions import Column, Expression, Literal, conjuncts
 from nearly.plan.types import DataType
@@ -86,7 +77,7 @@ class JoinRange:
         parts = [self._candidates(table) for table in self.bounds.tables]
         listed = math.prod(len(keys) for keys, _ in parts) <= MOST_GROUPS + len(known)
         found = self._combined([keys for keys, _ in parts]) if listed else []
-        new = [key for key in found if key not in known and self._can_appear(key)]
+        new = [key for key in found if key not in known and self.bounds.where(self._conditions(key)).added("rows", None) > 0]
         if listed and not any(more for _, more in parts):
             return new, None
         calls = [None if item.call is None else item.call.function for item in self.query.items]
@@ -110,6 +101,3 @@ class JoinRange:
         places = [names.index(key.name) for key in self._keys]
         joined = (sum(chosen, ()) for chosen in product(*parts))
         return [tuple(each[place] for place in places) for each in joined]
-
-    def _can_appear(self, key: Key) -> bool:
-        return self.bounds.where(self._conditions(key)).added("rows", None) > 0

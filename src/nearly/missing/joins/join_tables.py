@@ -11,7 +11,6 @@ from typing import Any
 from nearly.algebra.boxes import EVERYWHERE, NOWHERE, Region, box, hull, intersection
 from nearly.algebra.ordered_sets import OrderedSet
 from nearly.engine.engine import Engine
-from nearly.engine.plans import run_plan
 from nearly.errors import Unsupported
 from nearly.missing.joins.edge_cover import Relation
 from nearly.missing.programmes.aggregate_range import Ranger
@@ -128,7 +127,7 @@ class JoinTable:
     def keys(self, columns: Sequence[Column], most: int) -> list[tuple[Any, ...]] | None:
         """The different values of some columns in the certain rows; None when they are more than so many."""
         names = tuple(Output(f"key_{place}", column) for place, column in enumerate(columns))
-        table = run_plan(self.engine, Limit(GroupBy(self._rows, names, ()), most + 1))
+        table = self.engine.rows(Limit(GroupBy(self._rows, names, ()), most + 1))
         found = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
         return found if len(found) <= most else None
 
@@ -139,7 +138,7 @@ class JoinTable:
 
     def _run(self, calls: Sequence[Any]) -> list[Any]:
         outputs = tuple(Output(f"value_{place}", call) for place, call in enumerate(calls))
-        table = run_plan(self.engine, GroupBy(self._rows, (), outputs))
+        table = self.engine.rows(GroupBy(self._rows, (), outputs))
         return [column[0].as_py() for column in table.columns]
 
 

@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -44,25 +44,6 @@ class Allocation:
     bound: int | None
     counts: tuple[int, ...]
     proven: bool = True
-
-
-class AllocationBlock(Protocol):
-    """Cells whose counts are bounded together."""
-
-    def best(self, gains: Sequence[Gain]) -> Allocation:
-        """The greatest total gain of any instance."""
-        ...
-
-    def instance(self, empty: Sequence[bool], needed: int | None = None) -> tuple[int, ...] | None:
-        """Counts of an instance without rows in the `empty` cells and with a row in cell `needed`; None if there is none.
-
-        No counts at all where time ran out before that was known: callers take it as possible, which only widens a range.
-        """
-        ...
-
-    def prices(self, gains: Sequence[float]) -> tuple[dict[int, float], dict[int, float]]:
-        """By constraint: what one row more in its upper bound, and one row less in its lower bound, adds to the total gain."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +93,7 @@ class Programme:
     deadline: TimeLimit
 
     def best(self, gains: Sequence[Gain]) -> Allocation:
+        """The greatest total gain of any instance."""
         unlimited = self._unlimited(gains)
         if unlimited is not None:
             return unlimited
@@ -121,6 +103,10 @@ class Programme:
         return self._solved([0 if gain is None else gain for gain in gains], kept)
 
     def instance(self, empty: Sequence[bool], needed: int | None = None) -> tuple[int, ...] | None:
+        """Counts of an instance without rows in the `empty` cells and with a row in cell `needed`; None if there is none.
+
+        No counts at all where time ran out before that was known: callers take it as possible, which only widens a range.
+        """
         kept = [place for place, must in enumerate(empty) if not must]
         if not any(self.low) and needed is None:
             return (0,) * len(self.cells)
@@ -132,7 +118,7 @@ class Programme:
         return self._rounded(found.x, kept) or ()
 
     def prices(self, gains: Sequence[float]) -> tuple[dict[int, float], dict[int, float]]:
-        """What one row more in each upper bound, and one row less in each lower bound, adds to the relaxed optimum (its dual)."""
+        """By constraint: what one row more in its upper bound, and one less in its lower one, adds to the relaxed optimum."""
         kept = list(range(len(self.cells)))
         matrix, floors, ceilings = self._matrix(kept)
         capped = [index for index, high in enumerate(self.high) if high is not None]
@@ -270,6 +256,10 @@ class Programme:
         if relaxed.status == 0:
             return float(-relaxed.fun * scale)
         return float(sum(-cost * limit for cost, limit in zip(costs, limits, strict=True) if cost < 0))
+
+
+AllocationBlock: TypeAlias = Independent | Programme
+"""Cells whose counts are bounded together."""
 
 
 def _reached(value: int, bound: float, divisor: int, *, exact: bool) -> bool:

@@ -12,7 +12,7 @@ so no unsatisfiable conjunction is ever extended: the search builds about two no
 et al., SIGMOD 2020, section 4.1, with box arithmetic in place of the SMT solver.)
 
 When the budget runs out, what is left of the search becomes *doubtful* cells: rows that are in the members for sure and perhaps in
-others. They loosen the programme and never make it wrong: see `programme`.
+others. They loosen the programme and never make it wrong: see `allocation`.
 """
 
 from __future__ import annotations
@@ -58,10 +58,6 @@ class Decomposition:
 
     cells: list[Cell] = field(default_factory=list)
     nodes: int = 0
-
-    @property
-    def is_complete(self) -> bool:
-        return not any(cell.doubtful for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,11 @@ be silent. Usable cells only grow with t, so t is found by bisection over the ce
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from nearly.missing.programmes.effects import Effect
@@ -41,32 +44,41 @@ def count_end(affected: Sequence[AffectedPart], end: str) -> End:
 def total_end(affected: Sequence[AffectedPart], end: str, value_of: Callable[[Effect], int | None]) -> End:
     """One end of the total of a value of each counting row, in the parts' units."""
     sign = 1 if end == "high" else -1
+
+    def gains(one: AffectedPart) -> tuple[list[int | None], Fraction]:
+        values = [value_of(effect) if effect.counts else 0 for effect in one.effects]
+        return [None if value is None else value * sign for value in values], one.unit
+
+    found = _greatest(affected, end, gains)
+    return found if found.value is None else replace(found, value=sign * found.value)
+
+
+def _greatest(
+    affected: Sequence[AffectedPart], end: str, gains_of: Callable[[AffectedPart], tuple[list[int | None], Fraction]]
+) -> End:
+    """The instance with the greatest total gain, and that total; None without limit.
+
+    `gains_of` gives what a row of each cell gains when it counts (None: without limit), and in which unit. Rows that would lose are
+    silent where they can be.
+    """
     total: Fraction | None = Fraction(0)
     proven = True
-    counts, takes, gains = [], [], []
+    counts, takes, gains, units = [], [], [], []
     for one in affected:
-        gained, taken = _gains(one.effects, value_of, sign)
-        allocation = one.part.block.best(gained)
-        total = None if total is None or allocation.bound is None else total + allocation.bound * one.unit
+        gained, unit = gains_of(one)
+        taken = [
+            effect.counts and not (effect.silent and gain is not None and gain < 0)
+            for effect, gain in zip(one.effects, gained, strict=True)
+        ]
+        best = [gain if take else 0 for gain, take in zip(gained, taken, strict=True)]
+        allocation = one.part.block.best(best)
+        total = None if total is None or allocation.bound is None else total + allocation.bound * unit
         proven = proven and allocation.proven and one.part.is_exact
         counts.append(allocation.counts)
         takes.append(taken)
-        gains.append(gained)
-    units = [one.unit for one in affected]
-    return End(None if total is None else sign * total, proven, affected, counts, takes, end, gains=gains, units=units)
-
-
-def _gains(effects: Sequence[Effect], value_of: Callable[[Effect], int | None], sign: int) -> tuple[list[int | None], list[bool]]:
-    """What one row of each cell gains at best (None: without limit), and whether it counts for that."""
-    gains: list[int | None] = []
-    takes = []
-    for effect in effects:
-        value = value_of(effect) if effect.counts else 0
-        gain = None if value is None else value * sign
-        loses = effect.silent and gain is not None and gain < 0
-        gains.append(0 if loses else gain)
-        takes.append(effect.counts and not loses)
-    return gains, takes
+        gains.append(best)
+        units.append(unit)
+    return End(total, proven, affected, counts, takes, end, gains=gains, units=units)
 
 
 def average_end(affected: Sequence[AffectedPart], end: str, certain_sum: Fraction, certain_count: int) -> End:
@@ -80,10 +92,10 @@ def average_end(affected: Sequence[AffectedPart], end: str, certain_sum: Fractio
         return End(None, best.proven, affected, best.counts, best.takes, end, exists=False)
     excess, converged = Fraction(0), False
     for _ in range(MOST_STEPS):
-        found, above = _step(affected, end, sign, ratio, certain_sum, certain_count)
-        if above is None:
+        found = _greatest(affected, end, partial(_above_ratio, sign=sign, ratio=ratio))
+        if found.value is None:
             return _of_endless_rows(affected, end, sign, certain_sum, certain_count)
-        excess = above
+        excess = found.value + sign * certain_sum - ratio * certain_count
         better = _ratio(found, affected, sign, certain_sum, certain_count)
         if better is None or better <= ratio:
             converged = True
@@ -97,31 +109,13 @@ def average_end(affected: Sequence[AffectedPart], end: str, certain_sum: Fractio
     )
 
 
-def _step(
-    affected: Sequence[AffectedPart], end: str, sign: int, ratio: Fraction, certain_sum: Fraction, certain_count: int
-) -> tuple[End, Fraction | None]:
-    """F(r), or a bound on it, and the instance that reaches it; None where F(r) has no limit."""
-    excess: Fraction | None = sign * certain_sum - ratio * certain_count
-    counts, takes = [], []
-    proven = True
-    for one in affected:
-        gains, unit = _above_ratio(one, sign, ratio)
-        taken = [effect.counts and (gain > 0 or not effect.silent) for effect, gain in zip(one.effects, gains, strict=True)]
-        allocation = one.part.block.best([gain if take else 0 for gain, take in zip(gains, taken, strict=True)])
-        excess = None if excess is None or allocation.bound is None else excess + allocation.bound * unit
-        proven = proven and allocation.proven and one.part.is_exact
-        counts.append(allocation.counts)
-        takes.append(taken)
-    return End(None, proven, affected, counts, takes, end), excess
-
-
-def _above_ratio(one: AffectedPart, sign: int, ratio: Fraction) -> tuple[list[int], Fraction]:
+def _above_ratio(one: AffectedPart, sign: int, ratio: Fraction) -> tuple[list[int | None], Fraction]:
     """What each cell's rows exceed the ratio by, `v - r`, as whole multiples of a unit.
 
     With v = n u / d and r = p / q this is (n u q - p d) / (d q).
     """
     scale, offset = one.unit.numerator * ratio.denominator, ratio.numerator * one.unit.denominator
-    gains = [sign * _value(effect, sign) * scale - offset if effect.counts else 0 for effect in one.effects]
+    gains: list[int | None] = [sign * _value(effect, sign) * scale - offset if effect.counts else 0 for effect in one.effects]
     return gains, Fraction(1, one.unit.denominator * ratio.denominator)
 
 
@@ -200,17 +194,11 @@ def _inner(affected: Sequence[AffectedPart], end: str) -> End:
     if silent is not None:
         return End(None, _is_proven(affected, silent), affected, silent, _takes(affected, end, None), end, exists=False)
     candidates = sorted({value for value, _, _ in _ranked(affected, end) if value is not None}, reverse=end == "high")
-    low, high = 0, len(candidates) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if _within(affected, end, candidates[middle]) is None:
-            low = middle + 1
-        else:
-            high = middle
-    counts = _within(affected, end, candidates[low]) if candidates else None
+    place = bisect_left(candidates, True, key=lambda limit: _within(affected, end, limit) is not None)
+    counts = _within(affected, end, candidates[place]) if place < len(candidates) else None
     if counts is None:
         return End(None, False, affected, [], [], end)
-    return End(candidates[low], _is_proven(affected, counts), affected, counts, _takes(affected, end, candidates[low]), end)
+    return End(candidates[place], _is_proven(affected, counts), affected, counts, _takes(affected, end, candidates[place]), end)
 
 
 def _inner_of_some(affected: Sequence[AffectedPart], end: str) -> End:

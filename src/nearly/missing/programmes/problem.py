@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from nearly.algebra.boxes import EVERYWHERE, Box, Region, meet
 from nearly.algebra.ordered_sets import OrderedSet
 from nearly.missing.programmes.allocation import AllocationBlock, Independent, Programme
-from nearly.missing.programmes.cells import Cell, Decomposition, TimeLimit, decompose
+from nearly.missing.programmes.cells import Cell, TimeLimit, decompose
 from nearly.missing.programmes.effects import AMOUNTS, Effect, RangeQuestion, SpanOf, in_units
 from nearly.missing.statements.bound_set import BoundConstraint, BoundSet, sole_box
 from nearly.plan.values.regions import RowSpace
@@ -46,47 +47,40 @@ class AffectedPart:
     unit: Fraction = Fraction(1)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True)
 class Problem:
     """A bound set, made ready for many questions: what does not depend on the question is computed once."""
 
     bound: BoundSet
-    _index: DisjointIndex | None = None
-    _alone: Component | None = None
-    _cells: dict[tuple[int, ...], Decomposition] = field(default_factory=dict)
+    _cells: dict[tuple[int, ...], tuple[Cell, ...]] = field(default_factory=dict)
 
     def affected(
         self, question: RangeQuestion, span_of: SpanOf, kind: str, deadline: TimeLimit, *, reuse: bool = False
     ) -> list[AffectedPart]:
         """The parts that the question touches. With `reuse`, cells are computed for all questions rather than for this one."""
         found = []
-        alone = self.alone
-        if alone.cells:
-            found.append(AffectedPart(alone, *self.index.effects(question, span_of, kind)))
+        if self.alone.cells:
+            found.append(AffectedPart(self.alone, *self.index.effects(question, span_of, kind)))
         space = self.bound.rows.everything
         for component in self.bound.components:
             if len(component) > 1 and any(meet(self._constraint(each).predicate, question.region) for each in component):
                 part = self.part(component, question.region, deadline, reuse=reuse)
                 effects = [question.effect(cell.region, space, span_of) for cell in part.cells]
-                found.append(AffectedPart(part, *in_units(effects)) if kind == AMOUNTS else AffectedPart(part, effects))
+                found.append(AffectedPart(part, *_whole(effects, kind)))
         return found
 
-    @property
+    @cached_property
     def index(self) -> DisjointIndex:
-        if self._index is None:
-            self._index = DisjointIndex.over([self._constraint(each) for each in self.alone.constraints], self.bound.rows)
-        return self._index
+        return DisjointIndex(self.bound.rows, tuple(self._constraint(each).allowed for each in self.alone.constraints))
 
-    @property
+    @cached_property
     def alone(self) -> Component:
         """The constraints that touch no other one, each a cell of its own."""
-        if self._alone is None:
-            places = tuple(component[0] for component in self.bound.components if len(component) == 1)
-            members = [self._constraint(place) for place in places]
-            high = tuple(member.high if member.allowed else 0 for member in members)
-            cells = tuple(Cell((local,), member.allowed) for local, member in enumerate(members))
-            self._alone = Component(Independent(tuple(member.low for member in members), high), cells, places)
-        return self._alone
+        places = tuple(component[0] for component in self.bound.components if len(component) == 1)
+        members = [self._constraint(place) for place in places]
+        high = tuple(member.high if member.allowed else 0 for member in members)
+        cells = tuple(Cell((local,), member.allowed) for local, member in enumerate(members))
+        return Component(Independent(tuple(member.low for member in members), high), cells, places)
 
     def part(self, component: tuple[int, ...], region: Region, deadline: TimeLimit, *, reuse: bool = False) -> Component:
         """The cells of constraints that overlap.
@@ -96,21 +90,16 @@ class Problem:
         """
         constraints = [self._constraint(each) for each in component]
         floored = any(constraint.low for constraint in constraints)
-        if floored or reuse or component in self._cells:
-            decomposition = self._decomposed(component, constraints, deadline)
-        else:
-            decomposition = decompose(constraints, region, self.bound.rows.everything, deadline)
+        everywhere = floored or reuse or component in self._cells
+        cells = self._cells.get(component)
+        if cells is None:
+            start = EVERYWHERE if everywhere else region
+            cells = tuple(decompose(constraints, start, self.bound.rows.everything, deadline).cells)
         low, high = tuple(each.low for each in constraints), tuple(each.high for each in constraints)
-        cells = tuple(decomposition.cells)
-        return Component(Programme(cells, low, high, deadline), cells, component)
-
-    def _decomposed(self, component: tuple[int, ...], constraints: Sequence[BoundConstraint], deadline: TimeLimit) -> Decomposition:
-        if component not in self._cells:
-            found = decompose(constraints, EVERYWHERE, self.bound.rows.everything, deadline)
-            if not found.is_complete:
-                return found
-            self._cells[component] = found
-        return self._cells[component]
+        found = Component(Programme(cells, low, high, deadline), cells, component)
+        if everywhere and found.is_exact:
+            self._cells[component] = cells
+        return found
 
     def _constraint(self, place: int) -> BoundConstraint:
         return self.bound.constraints[place]
@@ -120,7 +109,7 @@ class Problem:
 class End:
     """One end of a range: the value (None for no limit), whether an instance reaches it, and that instance.
 
-    `counts` has the rows of every cell of every one, `takes` whether those rows count (with their value at `side`) or are
+    `counts` has the rows of every cell of every part, `takes` whether those rows count (with their value at `side`) or are
     silent. `exists` is False where no instance gives the aggregate a value. `gains` is what one more row of each cell would add
     to the value (in `units`), `certain` the number of certain rows behind an average.
     """
@@ -163,48 +152,36 @@ class DisjointIndex:
     _axes: dict[str, _Axis] = field(default_factory=dict)
     _spans: dict[Any, tuple[list[Effect], Fraction]] = field(default_factory=dict)
 
-    @classmethod
-    def over(cls, constraints: Sequence[BoundConstraint], rows: RowSpace) -> DisjointIndex:
-        return cls(rows, tuple(constraint.allowed for constraint in constraints))
-
     def effects(self, question: RangeQuestion, span_of: SpanOf, kind: str) -> tuple[list[Effect], Fraction]:
         """The effect of each constraint's rows, amounts in a common unit; `kind` tells apart what spans are computed."""
         box = sole_box(question.region)
-        if box is None or question.measure.columns & set(box.sides) or not all(_is_range(side) for side in box.sides.values()):
-            return _whole([self._single(region, question, span_of) for region in self.regions], kind)
-        meets, inside, decided = self._classify(box)
-        alone, unit = self._alone(question, span_of, kind)
-        if not decided.all():
-            return _whole([self._single(region, question, span_of) for region in self.regions], kind)
-        chosen = [_OUTSIDE] * len(alone)
-        for place in np.flatnonzero(inside).tolist():
-            chosen[place] = alone[place]
-        for place in np.flatnonzero(meets & ~inside).tolist():
-            whole = alone[place]
-            chosen[place] = Effect(whole.counts, True, whole.low, whole.high)
-        return chosen, unit
-
-    def _single(self, region: Region, question: RangeQuestion, span_of: SpanOf) -> Effect:
-        return question.effect(region, self.rows.everything, span_of)
-
-    def _alone(self, question: RangeQuestion, span_of: SpanOf, kind: str) -> tuple[list[Effect], Fraction]:
-        """The effects of a query without a condition, computed once for each measure."""
+        found = None if box is None or question.measure.columns & set(box.sides) else self._classify(box)
+        if found is None:
+            return self._one_by_one(question, span_of, kind)
+        meets, inside = found
         key = kind, question.measure.expression
         if key not in self._spans:
-            whole = RangeQuestion((Box({}),), question.measure)
-            self._spans[key] = _whole([self._single(region, whole, span_of) for region in self.regions], kind)
-        return self._spans[key]
+            self._spans[key] = self._one_by_one(RangeQuestion(EVERYWHERE, question.measure), span_of, kind)
+        alone, unit = self._spans[key]
+        chosen = [_OUTSIDE] * len(alone)
+        for place in np.flatnonzero(meets).tolist():
+            chosen[place] = alone[place] if inside[place] else replace(alone[place], silent=True)
+        return chosen, unit
 
-    def _classify(self, box: Box) -> tuple[Any, Any, Any]:
-        count = len(self.regions)
-        meets, inside, decided = np.ones(count, dtype=bool), np.ones(count, dtype=bool), np.ones(count, dtype=bool)
+    def _one_by_one(self, question: RangeQuestion, span_of: SpanOf, kind: str) -> tuple[list[Effect], Fraction]:
+        return _whole([question.effect(region, self.rows.everything, span_of) for region in self.regions], kind)
+
+    def _classify(self, box: Box) -> tuple[Any, Any] | None:
+        """Which constraints meet a box, and which of them lie inside it; None where ranges alone do not tell."""
+        meets, inside = np.ones((2, len(self.regions)), dtype=bool)
         for column, side in box.sides.items():
             axis = self._axis(column)
+            if side.null or len(side.pieces) != 1 or not axis.plain.all():
+                return None
             ((first, end),) = side.pieces
             meets &= (axis.first < bisect_left(axis.ends, end)) & (axis.end >= bisect_right(axis.ends, first))
             inside &= (axis.first >= bisect_left(axis.ends, first)) & (axis.end < bisect_right(axis.ends, end)) & ~axis.null
-            decided &= axis.plain
-        return meets, inside & meets, decided
+        return meets, inside & meets
 
     def _axis(self, column: str) -> _Axis:
         if column not in self._axes:
@@ -234,7 +211,3 @@ def _axis_of(sides: Sequence[OrderedSet | None]) -> _Axis:
     end = np.array([0 if side is None else place[side.end] for side in sides])
     null = np.array([side is not None and side.null for side in sides], dtype=bool)
     return _Axis(ends, first, end, null, np.array([side is not None for side in sides], dtype=bool))
-
-
-def _is_range(side: OrderedSet) -> bool:
-    return len(side.pieces) == 1 and not side.null

@@ -5,27 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import reduce
 
 from sqlglot import exp
 
 from nearly.errors import SchemaError, UnknownName, Unsupported
 from nearly.plan import functions
-from nearly.plan.binding.clauses import refuse_clauses_besides
 from nearly.plan.binding.scope import Scope
 from nearly.plan.binding.windows import window
-from nearly.plan.expressions import (
-    AggregateCall,
-    Expression,
-    Literal,
-    Sizes,
-    SortKey,
-    Subquery,
-    WindowCall,
-    children,
-    size,
-)
+from nearly.plan.expressions import AggregateCall, Expression, Literal, Sizes, SortKey, Subquery, WindowCall, children, size
 from nearly.plan.nodes import Plan
-from nearly.plan.types import BOOLEAN, DATE, NULL, STRING, DataType, common_type, from_name
+from nearly.plan.parse import refuse_clauses_besides
+from nearly.plan.types import BOOLEAN, DATE, NULL, STRING, common_type, from_name
 from nearly.plan.user_functions import marked
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -74,15 +65,9 @@ class ExpressionBinder:
 
     def _bound(self, node: exp.Expr) -> Expression:
         handler = HANDLERS.get(type(node))
-        if handler is not None:
-            return handler(self, node)
-        if type(node) in BINARY:
-            return self._binary(node)
-        if type(node) in UNARY:
-            return self._unary(node)
-        if type(node) in SHAPED:
-            return self._shaped(node)
-        raise Unsupported(f"{node.key} ({node.sql(dialect='spark')[:80]}) is not in nearly's plan algebra")
+        if handler is None:
+            raise Unsupported(f"{node.key} ({node.sql(dialect='spark')[:80]}) is not in nearly's plan algebra")
+        return handler(self, node)
 
     def boolean(self, node: exp.Expr) -> Expression:
         """A predicate; whether an untyped NULL may be one depends on the clause and is left to Spark."""
@@ -102,20 +87,20 @@ class ExpressionBinder:
         nulls_first = node.args.get("nulls_first")
         return SortKey(bind(node.this), not descending, (not descending) if nulls_first is None else bool(nulls_first))
 
-    def _binary(self, node: exp.Expr, *more: exp.Expr) -> Expression:
+    def binary(self, node: exp.Expr, *more: exp.Expr) -> Expression:
         """An operator; `more` are arguments besides the two sides. NOT LIKE comes as LIKE with a mark."""
         refuse_clauses_besides(node, "this", "expression", "negate", "safe")
         arguments = [self(each) for each in (node.this, node.expression, *more)]
         result = functions.call(BINARY[type(node)], arguments)
         return functions.call("not", [result]) if node.args.get("negate") else result
 
-    def _unary(self, node: exp.Expr) -> Expression:
+    def unary(self, node: exp.Expr) -> Expression:
         refuse_clauses_besides(node, "this")
         if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return functions.literal(-int(node.this.name) if node.this.is_int else -functions.number(node.this.name).value)
+            return functions.number(f"-{node.this.name}")
         return functions.call(UNARY[type(node)], [self(node.this)])
 
-    def _shaped(self, node: exp.Expr) -> Expression:
+    def shaped(self, node: exp.Expr) -> Expression:
         name, places = SHAPED[type(node)]
         refuse_clauses_besides(node, *places, "symmetric", "big_int", "zero_start")
         if node.args.get("symmetric"):
@@ -134,9 +119,6 @@ class ExpressionBinder:
                 return self.aliases[name.lower()]
             raise
 
-    def literal(self, node: exp.Literal) -> Expression:
-        return Literal(STRING, node.this) if node.is_string else functions.number(node.this)
-
     def case(self, node: exp.Case) -> Expression:
         refuse_clauses_besides(node, "this", "ifs", "default")
         subject = self(node.this) if node.this is not None else None
@@ -150,7 +132,7 @@ class ExpressionBinder:
 
     def cast(self, node: exp.Cast) -> Expression:
         refuse_clauses_besides(node, "this", "to", "safe")
-        target = type_of(node.args["to"])
+        target = from_name(node.args["to"].sql(dialect="spark"))
         operand = self(node.this)
         safe = isinstance(node, exp.TryCast)
         if target == DATE and isinstance(operand, Literal) and operand.type == STRING and _ISO_DATE.fullmatch(operand.value or ""):
@@ -231,10 +213,7 @@ class ExpressionBinder:
     def escape(self, node: exp.Escape) -> Expression:
         if BINARY.get(type(node.this)) not in ("like", "ilike"):
             raise Unsupported("ESCAPE outside LIKE")
-        return self._binary(node.this, node.expression)
-
-    def not_distinct(self, node: exp.Expr) -> Expression:
-        return functions.call("not", [functions.call("<=>", [self(node.this), self(node.expression)])])
+        return self.binary(node.this, node.expression)
 
     def function(self, node: exp.Anonymous) -> Expression:
         refuse_clauses_besides(node, "this", "expressions")
@@ -281,15 +260,8 @@ class ExpressionBinder:
         return self.aggregate(node.this, node.expression.this, over_window)
 
 
-def type_of(node: exp.DataType) -> DataType:
-    return from_name(node.sql(dialect="spark"))
-
-
 def _fold(operator: str, parts: list[Expression]) -> Expression:
-    result = parts[0]
-    for part in parts[1:]:
-        result = functions.call(operator, [result, part])
-    return result
+    return reduce(lambda left, right: functions.call(operator, [left, right]), parts)
 
 
 def _walk_outside_windows(expression: Expression) -> list[Expression]:
@@ -298,39 +270,15 @@ def _walk_outside_windows(expression: Expression) -> list[Expression]:
     return [expression, *(inner for child in children(expression) for inner in _walk_outside_windows(child))]
 
 
-def _null(binder: ExpressionBinder, node: exp.Null) -> Expression:
-    return Literal(NULL, None)
-
-
-def _boolean(binder: ExpressionBinder, node: exp.Boolean) -> Expression:
-    return Literal(BOOLEAN, bool(node.this))
-
-
-def _paren(binder: ExpressionBinder, node: exp.Paren) -> Expression:
-    return binder(node.this)
-
-
-def _alias(binder: ExpressionBinder, node: exp.Alias) -> Expression:
-    return binder(node.this)
-
-
-def _raw_string(binder: ExpressionBinder, node: exp.RawString) -> Expression:
-    return Literal(STRING, str(node.this))
-
-
-def _adjacent(binder: ExpressionBinder, node: exp.Concat) -> Expression:
-    return functions.call("concat", [binder(each) for each in node.expressions])
-
-
 HANDLERS: dict[type[exp.Expr], Callable[..., Expression]] = {
     exp.Column: ExpressionBinder.column,
-    exp.Literal: ExpressionBinder.literal,
-    exp.Null: _null,
-    exp.Boolean: _boolean,
-    exp.Paren: _paren,
-    exp.Alias: _alias,
-    exp.Concat: _adjacent,
-    exp.RawString: _raw_string,
+    exp.Literal: lambda _binder, node: Literal(STRING, node.this) if node.is_string else functions.number(node.this),
+    exp.Null: lambda _binder, _node: Literal(NULL, None),
+    exp.Boolean: lambda _binder, node: Literal(BOOLEAN, bool(node.this)),
+    exp.Paren: lambda binder, node: binder(node.this),
+    exp.Alias: lambda binder, node: binder(node.this),
+    exp.Concat: lambda binder, node: functions.call("concat", [binder(each) for each in node.expressions]),
+    exp.RawString: lambda _binder, node: Literal(STRING, str(node.this)),
     exp.Case: ExpressionBinder.case,
     exp.Cast: ExpressionBinder.cast,
     exp.TryCast: ExpressionBinder.cast,
@@ -342,8 +290,11 @@ HANDLERS: dict[type[exp.Expr], Callable[..., Expression]] = {
     exp.Extract: ExpressionBinder.extract,
     exp.Trim: ExpressionBinder.trim,
     exp.Escape: ExpressionBinder.escape,
-    exp.NullSafeNEQ: ExpressionBinder.not_distinct,
+    exp.NullSafeNEQ: lambda binder, node: functions.call("not", [_fold("<=>", [binder(node.this), binder(node.expression)])]),
     exp.Anonymous: ExpressionBinder.function,
     exp.Filter: ExpressionBinder.filtered,
     exp.Window: window,
+    **dict.fromkeys(BINARY, ExpressionBinder.binary),
+    **dict.fromkeys(UNARY, ExpressionBinder.unary),
+    **dict.fromkeys(SHAPED, ExpressionBinder.shaped),
 }

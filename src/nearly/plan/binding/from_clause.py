@@ -9,11 +9,11 @@ from sqlglot import exp
 
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan import functions
-from nearly.plan.binding.clauses import refuse_clauses_besides
 from nearly.plan.binding.expression import BindPlan, ExpressionBinder
 from nearly.plan.binding.scope import FreshNames, Scope, Visible
 from nearly.plan.expressions import Column, Expression, conjunction
 from nearly.plan.nodes import Field, Join, Output, Plan, Project, Scan, Values
+from nearly.plan.parse import refuse_clauses_besides
 from nearly.plan.schema import FindTable
 from nearly.plan.types import NULL, DataType, common_type
 
@@ -56,8 +56,9 @@ class FromBinder:
         match node:
             case exp.Table():
                 named, alias = self.table(node), node.alias or node.name
-            case exp.Subquery(this=exp.Table()):
-                return self._parenthesised(node)
+            case exp.Subquery(this=exp.Table()):  # `(a JOIN b ON ...)`: the tables inside keep their names
+                refuse_clauses_besides(node, "this", "joins")
+                return self._joins(*self.relation(node.this), node)
             case exp.Subquery():
                 refuse_clauses_besides(node, "this", "alias", "joins")
                 named, alias = self.bind_query(node.unnest(), self.outer), node.alias or None
@@ -67,11 +68,6 @@ class FromBinder:
             case _:
                 raise Unsupported(f"{node.key} in FROM")
         return self._joins(named.plan, _visible(named, alias, node), node)
-
-    def _parenthesised(self, node: exp.Subquery) -> tuple[Plan, list[Visible]]:
-        """`(a JOIN b ON ...)`: the tables inside keep their names."""
-        refuse_clauses_besides(node, "this", "joins")
-        return self._joins(*self.relation(node.this), node)
 
     def _joins(self, plan: Plan, visible: list[Visible], node: exp.Expr) -> tuple[Plan, list[Visible]]:
         for join in node.args.get("joins") or ():
@@ -93,7 +89,10 @@ class FromBinder:
     def scan(self, name: str) -> Named:
         schema = self.find_table(name)
         fields = tuple(Field(self.fresh(c.name), c.name, c.type, c.nullable) for c in schema.columns)
-        return Named(Scan(schema.name, fields, version=schema.version), tuple(column.name for column in schema.columns))
+        rows = Scan(schema.name, fields, version=schema.version)
+        if schema.reading is not None:
+            return Named(schema.reading.over(rows, self.fresh), schema.reading.names)
+        return Named(rows, tuple(column.name for column in schema.columns))
 
     def values(self, node: exp.Values) -> Named:
         bind = ExpressionBinder(Scope(), self.bind_plan)

@@ -9,21 +9,9 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from nearly.errors import SchemaError, Unsupported
-from nearly.plan import functions
+from nearly.plan import expressions, functions
 from nearly.plan.binding.scope import FreshNames
-from nearly.plan.expressions import (
-    AggregateCall,
-    Column,
-    Expression,
-    Literal,
-    Subquery,
-    WindowCall,
-    has_aggregate,
-    has_subquery,
-    map_children,
-    substitute,
-    walk,
-)
+from nearly.plan.expressions import AggregateCall, Column, Expression, Literal, Subquery, WindowCall, has_aggregate, has_subquery
 from nearly.plan.nodes import GroupBy, Output, Plan, Project, passed
 from nearly.plan.types import BYTE, LONG
 
@@ -162,7 +150,8 @@ class Grouped:
 
         keys = tuple(Output(k.name, below(k.expression, self.grouping.sets is not None)) for k in self.keys)
         aggregates = tuple(
-            Output(output.name, map_children(call, lambda each: below(each, False))) for call, output in self.aggregates.items()
+            Output(output.name, expressions.map_children(call, lambda each: below(each, False)))
+            for call, output in self.aggregates.items()
         )
         if outputs:
             child = Project(child, (*passed(child.columns), *outputs.values()))
@@ -178,16 +167,16 @@ class Grouped:
             values: dict[str, Expression] = {
                 key.expression.name: key.column for key in self.keys if isinstance(key.expression, Column)
             }
-            plan = expression.plan.map_expressions(lambda inner: substitute(inner, values))
+            plan = expression.plan.map_expressions(lambda inner: expressions.substitute(inner, values))
             return replace(expression, plan=plan, operands=tuple(self._replace(each) for each in expression.operands))
         if isinstance(expression, WindowCall) and isinstance(expression.call, AggregateCall):
             return self._replace_window(expression, expression.call)
-        return map_children(expression, self._replace)
+        return expressions.map_children(expression, self._replace)
 
     def _replace_window(self, window: WindowCall, call: AggregateCall) -> Expression:
         """`sum(sum(x)) over (...)`: the outer aggregate belongs to the window, the ones inside it to the grouping."""
-        inner = map_children(call, self._replace)
-        return map_children(window, lambda each: inner if each is call else self._replace(each))
+        inner = expressions.map_children(call, self._replace)
+        return expressions.map_children(window, lambda each: inner if each is call else self._replace(each))
 
     def _aggregate(self, call: AggregateCall) -> Output:
         if call not in self.aggregates:
@@ -195,7 +184,7 @@ class Grouped:
         return self.aggregates[call]
 
     def _check(self, expression: Expression, allowed: set[str]) -> None:
-        for each in walk(expression):
+        for each in expressions.walk(expression):
             if isinstance(each, Subquery):
                 continue
             if isinstance(each, Column) and each.name not in allowed and each.name in self.inputs:

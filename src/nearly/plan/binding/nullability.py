@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal, conjuncts
-from nearly.plan.nodes import Filter, GroupBy, Join, Plan, Project, Scan, SetOperation, Values, Window
+from nearly.plan.nodes import Filter, GroupBy, Join, Plan, Project, Scan, SetOperation, Values
+from nearly.plan.properties import after_join
 
 _STRICT = frozenset({"+", "-", "*", "neg", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not"})
 """Functions that are null only when an argument is (errors apart)."""
@@ -50,7 +51,8 @@ def non_null_columns(plan: Plan) -> frozenset[str]:
             safe = non_null_columns(plan.child)
             return frozenset(output.name for output in plan.outputs if _never_null(output.expression, safe))
         case Join():
-            return _join(plan)
+            required = _required(plan.condition) if plan.kind == "inner" and plan.condition else frozenset()
+            return after_join(plan, non_null_columns(plan.left), non_null_columns(plan.right)) | required
         case GroupBy():
             safe = non_null_columns(plan.child) if plan.sets is None else frozenset()
             outputs = (*plan.keys, *plan.aggregates)
@@ -59,8 +61,6 @@ def non_null_columns(plan: Plan) -> frozenset[str]:
             sides = [non_null_columns(side) for side in (plan.left, plan.right)]
             trios = zip(plan.given, plan.left.columns, plan.right.columns, strict=True)
             return frozenset(c.name for c, left, right in trios if left.name in sides[0] and right.name in sides[1])
-        case Window():
-            return non_null_columns(plan.child)
     return non_null_columns(plan.children[0]) if len(plan.children) == 1 else frozenset()
 
 
@@ -72,17 +72,3 @@ def _required(predicate: Expression) -> frozenset[str]:
             tested = part.arguments[:1] if part.function == "in" else part.arguments[:2]
             found |= {argument.name for argument in tested if isinstance(argument, Column)}
     return frozenset(found)
-
-
-def _join(plan: Join) -> frozenset[str]:
-    left, right = non_null_columns(plan.left), non_null_columns(plan.right)
-    match plan.kind:
-        case "inner":
-            return left | right | (_required(plan.condition) if plan.condition else frozenset())
-        case "cross":
-            return left | right
-        case "left" | "semi" | "anti":
-            return left
-        case "right":
-            return right
-    return frozenset()

@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan import functions
-from nearly.plan.binding.clauses import refuse_clauses_besides
 from nearly.plan.binding.from_clause import Environment, FromBinder, Named, common_type_of
 from nearly.plan.binding.scope import FreshNames, Scope, Visible
 from nearly.plan.binding.select import SelectBinder, limited, place_of, position
-from nearly.plan.expressions import Column, Expression, SortKey
+from nearly.plan.expressions import Column, Expression
 from nearly.plan.nodes import Apply, BoundQuery, Output, Plan, Project, SetOperation, Sort
+from nearly.plan.parse import refuse_clauses_besides
 from nearly.plan.schema import FindTable
 from nearly.plan.user_functions import Mapped
 
@@ -51,7 +51,8 @@ class QueryBinder:
         inner = self._with(node, outer)
         match node:
             case exp.Select():
-                return inner._select(node, outer)
+                plan, scope = inner._from(outer)(node)
+                return SelectBinder(inner.fresh, inner.plan, scope)(node, plan)
             case exp.SetOperation():
                 return inner._ordered(node, inner._set_operation(node, outer), outer)
             case exp.Subquery():
@@ -86,10 +87,6 @@ class QueryBinder:
             binder = replace(binder, environment={**binder.environment, common.alias.lower(): named})
         return binder
 
-    def _select(self, node: exp.Select, outer: Scope | None) -> Named:
-        plan, scope = self._from(outer)(node)
-        return SelectBinder(self.fresh, self.plan, scope)(node, plan)
-
     def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Named:
         refuse_clauses_besides(node, "this", "expression", "distinct", "with_", "order", "limit", "offset", "by_name")
         if node.args.get("by_name") or type(node) not in _SET_KINDS:
@@ -118,14 +115,10 @@ class QueryBinder:
         if order is not None:
             visible = [Visible(None, n, c) for n, c in zip(named.names, plan.columns, strict=True)]
             binder = SelectBinder(self.fresh, self.plan, Scope(visible, outer))
-            plan = Sort(plan, tuple(self._sort_key(key, binder, plan) for key in order.expressions))
+
+            def bind_key(inner: exp.Expr) -> Expression:
+                place = place_of(inner)
+                return binder.expressions(inner) if place is None else position(place, list(named.plan.columns), "ORDER BY")
+
+            plan = Sort(plan, tuple(binder.expressions.sort_key(key, bind_key) for key in order.expressions))
         return replace(named, plan=limited(node, plan))
-
-    def _sort_key(self, node: exp.Expr, binder: SelectBinder, plan: Plan) -> SortKey:
-        def bind_key(inner: exp.Expr) -> Expression:
-            place = place_of(inner)
-            if place is not None:
-                return position(place, list(plan.columns), "ORDER BY")
-            return binder.expressions(inner)
-
-        return binder.expressions.sort_key(node, bind_key)

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 from sqlglot import exp
 
 from nearly.errors import SchemaError, Unsupported
-from nearly.plan.binding.clauses import refuse_clauses_besides
 from nearly.plan.binding.expression import BindPlan, ExpressionBinder
 from nearly.plan.binding.from_clause import Named
 from nearly.plan.binding.grouping import Grouped, Grouping, bind_grouping
 from nearly.plan.binding.naming import pretty_name
 from nearly.plan.binding.scope import FreshNames, Scope
-from nearly.plan.expressions import (
-    Expression,
-    SortKey,
-    Subquery,
-    WindowCall,
-    has_aggregate,
-    map_children,
-    walk,
-)
+from nearly.plan.expressions import Expression, SortKey, Subquery, WindowCall, has_aggregate, map_children, walk
 from nearly.plan.nodes import Filter, GroupBy, Limit, Output, Plan, Project, Sort, Window, passed
+from nearly.plan.parse import refuse_clauses_besides
 
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "windows", "qualify", "distinct", "order", "limit", "offset",
@@ -55,7 +47,8 @@ class SelectBinder:
         refuse_clauses_besides(node, *_CLAUSES)
         if node.args.get("kind"):
             raise Unsupported(f"SELECT AS {node.args['kind']}")
-        binder = replace(self.expressions, windows=_named_windows(node))
+        named = {window.name.lower(): window for window in node.args.get("windows") or ()}
+        binder = replace(self.expressions, windows=named)
         grouping = self._grouping(node, binder)
         binder = replace(binder, grouping=grouping.marker if grouping.sets else None)
         items = self._items(node, binder)
@@ -86,7 +79,7 @@ class SelectBinder:
         qualify = qualify and windows.out(qualify)
         plan = windows.over(plan)
         plan = plan if qualify is None else Filter(plan, qualify)
-        outputs = tuple(self._output(item) for item in items)
+        outputs = tuple(Output(self.fresh(item.name or "value"), item.expression) for item in items)
         plan = self._project(node, plan, outputs, order)
         return Named(plan, tuple(item.name for item in items))
 
@@ -108,9 +101,6 @@ class SelectBinder:
             plan = GroupBy(plan, passed(output.column for output in outputs), ())
         plan = limited(node, Sort(plan, tuple(keys)) if keys else plan)
         return Project(plan, passed(output.column for output in outputs)) if extra else plan
-
-    def _output(self, item: SelectItem) -> Output:
-        return Output(self.fresh(item.name or "value"), item.expression)
 
     def _where(self, node: exp.Select, source: Plan) -> Plan:
         clause = node.args.get("where")
@@ -153,17 +143,17 @@ class SelectBinder:
         clause = node.args.get("group")
         if clause is None:
             return Grouping((), None, None)
-        items = _LazyItems(lambda: self._items(node, replace(binder, grouping=_any_marker)))
+        items = cache(lambda: self._items(node, replace(binder, grouping=_any_marker)))
 
         def key(inner: exp.Expr) -> Expression:
             place = place_of(inner)
             if place is not None:
-                return position(place, [item.expression for item in items.get()], "GROUP BY")
+                return position(place, [item.expression for item in items()], "GROUP BY")
             if isinstance(inner, exp.Column) and not inner.table and self.scope.find(inner.name) is None:
-                return replace(binder, aliases=_aliases(items.get()))(inner)
+                return replace(binder, aliases=_aliases(items()))(inner)
             return binder(inner)
 
-        everything = [item.expression for item in items.get()] if clause.args.get("all") else []
+        everything = [item.expression for item in items()] if clause.args.get("all") else []
         return bind_grouping(clause, key, everything, self.fresh)
 
     def _predicate(self, node: exp.Select, clause: str, binder: ExpressionBinder, items: list[SelectItem]) -> Expression | None:
@@ -171,11 +161,7 @@ class SelectBinder:
         if part is None:
             return None
         aliases = _aliases(items)
-        for column in part.find_all(exp.Column):
-            alias = None if column.table else aliases.get(column.name.lower())
-            found = None if alias is None else self.scope.find(column.name)  # a subquery may have other columns of that name
-            if found is not None and alias != found:
-                raise Unsupported(f"{clause.upper()} uses {column.name!r}, which is both a column and an alias")
+        self._refuse_mixed_names(part, aliases, clause)
         return replace(binder, aliases=aliases).boolean(part.this)
 
     def _order(self, node: exp.Select, binder: ExpressionBinder, items: list[SelectItem]) -> list[SortKey]:
@@ -190,32 +176,19 @@ class SelectBinder:
                 return position(place, [item.expression for item in items], "ORDER BY")
             if isinstance(inner, exp.Column) and not inner.table and inner.name.lower() in aliases:
                 return aliases[inner.name.lower()]
-            self._refuse_mixed_names(inner, aliases)
+            self._refuse_mixed_names(inner, aliases, "order by")
             return replace(binder, aliases=aliases)(inner)
 
         if any(isinstance(each.unnest(), exp.Column) and each.name.upper() == "ALL" for each in clause.expressions):
             raise Unsupported("ORDER BY ALL")
         return [binder.sort_key(each, key) for each in clause.expressions]
 
-    def _refuse_mixed_names(self, node: exp.Expr, aliases: dict[str, Expression]) -> None:
-        """In an expression of ORDER BY a name may mean an item or a column; when they differ the choice is Spark's."""
+    def _refuse_mixed_names(self, node: exp.Expr, aliases: dict[str, Expression], clause: str) -> None:
+        """A name may mean an item or a column; when they differ the choice is Spark's."""
         for column in node.find_all(exp.Column):
-            alias = aliases.get(column.name.lower())
-            if alias is not None and not column.table and self.scope.find(column.name) not in (None, alias):
-                raise Unsupported(f"ORDER BY uses {column.name!r}, which is both a column and an alias")
-
-
-class _LazyItems:
-    """Select items bound on first use: most GROUP BY clauses never need them."""
-
-    def __init__(self, bind: Callable[[], list[SelectItem]]) -> None:
-        self._bind = bind
-        self._items: list[SelectItem] | None = None
-
-    def get(self) -> list[SelectItem]:
-        if self._items is None:
-            self._items = self._bind()
-        return self._items
+            alias = None if column.table else aliases.get(column.name.lower())
+            if alias is not None and self.scope.find(column.name) not in (None, alias):
+                raise Unsupported(f"{clause.upper()} uses {column.name!r}, which is both a column and an alias")
 
 
 class _WindowCalls:
@@ -273,10 +246,6 @@ def _aliases(items: list[SelectItem]) -> dict[str, Expression]:
         if found.setdefault(name, item.expression) != item.expression:
             clashing.add(name)
     return {name: value for name, value in found.items() if name not in clashing}
-
-
-def _named_windows(node: exp.Select) -> dict[str, exp.Window]:
-    return {window.name.lower(): window for window in node.args.get("windows") or ()}
 
 
 def limited(node: exp.Expr, plan: Plan) -> Plan:

@@ -11,44 +11,54 @@ from typing import TypeVar
 from sqlglot import exp
 
 from nearly.errors import Unsupported
-from nearly.plan.dialects import (
-    native_aggregates,
-    native_casts,
-    native_dates,
-    native_internal,
-    native_let,
-    native_logic,
-    native_numbers,
-    native_strings,
-    native_windows,
-    sql,
-)
-from nearly.plan.dialects.native_build import Builder, cast, type_sql
-from nearly.plan.dialects.native_literals import literal
-from nearly.plan.dialects.sql import Node
-from nearly.plan.expressions import (
-    AggregateCall,
-    Call,
-    Cast,
-    Column,
-    Expression,
-    Literal,
-    SortKey,
-    UserCall,
-    WindowCall,
-)
+from nearly.plan.dialects import native_aggregates, native_casts, native_dates, native_numbers, native_strings, sql
+from nearly.plan.dialects.native_build import cast, literal, literal_list, renamed, type_name, type_sql
+from nearly.plan.dialects.sql import Builder, Node
+from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal, SortKey, UserCall, WindowCall
 from nearly.plan.types import Decimal
 
-__all__ = ["AGGREGATES", "FUNCTIONS", "WINDOWS", "expression", "sort_key", "type_sql"]
+__all__ = ["AGGREGATES", "FUNCTIONS", "WINDOWS", "expression", "sort_key", "type_name", "type_sql"]
 
-FUNCTIONS: dict[str, Builder] = (
-    native_numbers.LOWERINGS | native_logic.LOWERINGS | native_strings.LOWERINGS | native_dates.LOWERINGS
-)
-_ALL_FUNCTIONS = FUNCTIONS | native_internal.LOWERINGS
+LONG_LIST = 64
 B = TypeVar("B")
 
+
+def _is_in(call: Call, arguments: list[Node]) -> Node:
+    """Of a long list of constants the text is made at once: a tree for each would take longer than the query."""
+    constants = [each for each in call.arguments[1:] if isinstance(each, Literal)]
+    if len(constants) <= LONG_LIST or len(constants) < len(call.arguments) - 1:
+        return sql.LOGIC["in"](call, arguments)
+    return exp.In(this=sql.operand(arguments[0]), expressions=[exp.Var(this=literal_list(constants))])
+
+
+def _of_frame(kind: type[Node]) -> Builder:
+    """The typed nodes here, because the generator writes IGNORE NULLS only for them."""
+
+    def build(call: Call, arguments: list[Node]) -> Node:
+        skip = call.arguments[1]
+        value = kind(this=arguments[0])
+        return exp.IgnoreNulls(this=value) if isinstance(skip, Literal) and skip.value else value
+
+    return build
+
+
+FUNCTIONS: dict[str, Builder] = {
+    **native_numbers.LOWERINGS,
+    **native_strings.LOWERINGS,
+    **native_dates.LOWERINGS,
+    **sql.LOGIC,
+    "in": _is_in,
+    **{name: renamed(name) for name in ("coalesce", "greatest", "least")},
+}
 AGGREGATES = native_aggregates.LOWERINGS
-WINDOWS = native_windows.LOWERINGS
+WINDOWS: dict[str, Builder] = {
+    **{name: renamed(name) for name in ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")},
+    "nth_value": renamed("nth_value"),
+    "first_value": _of_frame(exp.FirstValue),
+    "last_value": _of_frame(exp.LastValue),
+}
+_ALL_FUNCTIONS = FUNCTIONS | native_aggregates.INTERNAL_FUNCTIONS
+_ALL_AGGREGATES = AGGREGATES | native_aggregates.INTERNAL
 
 
 def expression(e: Expression) -> Node:
@@ -59,7 +69,7 @@ def expression(e: Expression) -> Node:
 
 
 def sort_key(key: SortKey) -> exp.Ordered:
-    return sql.ordered(_render(key.expression), key.ascending, key.nulls_first)
+    return sql.ordered(key, _render(key.expression))
 
 
 def _render(e: Expression) -> Node:
@@ -70,10 +80,9 @@ def _render(e: Expression) -> Node:
         case Literal():
             return literal(e)
         case Cast():
-            return native_let.built(lambda given: native_casts.convert(e, *given), [_render(e.operand)])
+            return native_casts.convert(e, _render(e.operand))
         case Call():
-            lower = _lowering(_ALL_FUNCTIONS, "function", e.function)
-            return native_let.built(lambda given: lower(e, given), _render_all(e.arguments))
+            return _lowering(_ALL_FUNCTIONS, "function", e.function)(e, _render_all(e.arguments))
         case UserCall():
             return sql.function(e.symbol, *(expression(each) for each in e.arguments))
         case AggregateCall():
@@ -103,7 +112,7 @@ def _aggregate(call: AggregateCall, window: WindowCall | None) -> Node:
             node = exp.Filter(this=node, expression=exp.Where(this=_render(call.where)))
         return node if window is None else _over(node, window)
 
-    builder = _lowering(AGGREGATES | native_aggregates.INTERNAL, "aggregate", call.function)
+    builder = _lowering(_ALL_AGGREGATES, "aggregate", call.function)
     return builder(call, _render_all(call.arguments), primitive)
 
 
@@ -121,5 +130,4 @@ def _over(node: Node, window: WindowCall) -> Node:
     frame = window.frame
     if frame is not None and frame.unit.lower() == "range" and (frame.start or frame.end):
         raise Unsupported("a RANGE frame with an offset is not in the native kernel's verified set; use ROWS")
-    rendered = None if frame is None else sql.frame(frame.unit, frame.start, frame.end)
-    return sql.window(node, _render_all(window.partition), [sort_key(key) for key in window.order], rendered)
+    return sql.window(node, _render_all(window.partition), [sort_key(key) for key in window.order], frame)

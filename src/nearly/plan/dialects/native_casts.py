@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlglot import exp
-
 from nearly.errors import Unsupported
 from nearly.plan.dialects import sql
-from nearly.plan.dialects.native_build import cast, guard, instant, not_utc, type_sql
+from nearly.plan.dialects.native_build import NOT_UTC, cast, guard, instant, tree, type_name, type_sql
 from nearly.plan.dialects.sql import Node
 from nearly.plan.expressions import Cast
-from nearly.plan.types import (
-    DATE,
-    DOUBLE,
-    INTEGERS,
-    LONG,
-    MAX_PRECISION,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    Decimal,
-    decimal,
-    decimal_for,
-)
+from nearly.plan.types import INTEGERS, LONG, MAX_PRECISION, NULL, TIMESTAMP_NTZ, DataType, Decimal, decimal, decimal_for
 
 EXACT_DOUBLE_DIGITS = 15
 """Decimals of so many digits are told apart as doubles."""
@@ -74,23 +58,18 @@ def _kind(type_: DataType) -> str:
     return "decimal" if isinstance(type_, Decimal) else type_.name
 
 
-def _same(node: Node, source: DataType, target: DataType) -> Node:
-    return cast(node, target)
-
-
-def _truncate(node: Node, source: DataType, target: DataType) -> Node:
-    """Spark cuts the fraction off where DuckDB rounds; out of range and NaN raise in both."""
-    return cast(sql.function("trunc", node), target)
+def _written(text: str) -> Conversion:
+    """A cast as an expression over the value x, in which `TYPE` stands for the type it is cast to."""
+    return lambda node, _source, target: tree(text.replace("TYPE", type_name(target)), x=node)
 
 
 def _truncate_decimal(node: Node, source: DataType, target: DataType) -> Node:
     """Exact for bigint; Spark goes through double for shorter integers, so values where that matters are left to it."""
-    exact = sql.function("trunc", node)
+    found = f"CAST(trunc(x) AS {type_name(target)})"
     if target == LONG or (isinstance(source, Decimal) and source.precision <= EXACT_DOUBLE_DIGITS):
-        return cast(exact, target)
-    through_double = sql.function("trunc", cast(node.copy(), DOUBLE))
-    odd = sql.binary(exp.NEQ, cast(exact, DOUBLE), through_double)
-    return guard(odd, cast(exact.copy(), target), "a decimal next to a whole number")
+        return tree(found, x=node)
+    odd = "CAST(trunc(x) AS DOUBLE) <> trunc(CAST(x AS DOUBLE))"
+    return guard(odd, found, "a decimal next to a whole number", x=node)
 
 
 def _write_decimal(node: Node, source: DataType, target: DataType) -> Node:
@@ -98,45 +77,18 @@ def _write_decimal(node: Node, source: DataType, target: DataType) -> Node:
     given = decimal_for(source)
     if given.scale == MAX_PRECISION:
         raise _unverified("CAST", source, target)
-    return cast(cast(node, decimal(max(given.precision, given.scale + 1), given.scale)), STRING)
+    return cast(cast(node, decimal(max(given.precision, given.scale + 1), given.scale)), target)
 
 
-def _read_double(node: Node, source: DataType, target: DataType) -> Node:
-    """Through the shortest decimal form, as Java does, and rounded HALF_UP from there."""
-    return cast(cast(node, STRING), target)
-
-
-def _write_date(node: Node, source: DataType, target: DataType) -> Node:
-    return _in_written_years(node, cast(node.copy(), STRING))
-
-
-def _write_timestamp(node: Node, source: DataType, target: DataType) -> Node:
-    """Local time in the session's zone, without zeros at the end of the fraction."""
-    local = cast(node, TIMESTAMP_NTZ)
-    return _in_written_years(local, cast(local.copy(), STRING))
-
-
-def _in_written_years(moment: Node, value: Node) -> Node:
+def _write_moment(moment: str) -> Conversion:
     """Years are written alike from 1 to 9999."""
-    low, high = (cast(sql.text(text), DATE) for text in ("0001-01-01", "9999-12-31"))
-    odd = sql.binary(exp.Or, sql.binary(exp.LT, moment, low), sql.binary(exp.GT, moment.copy(), high))
-    return guard(odd, value, "a year beyond 9999")
-
-
-def _epoch_seconds(node: Node, source: DataType, target: DataType) -> Node:
-    """Whole seconds since 1970, rounded down."""
-    micros = sql.function("epoch_us", node)
-    below = sql.case([sql.binary(exp.LT, micros, sql.integer(0)), sql.integer(999_999)], sql.integer(0))
-    return cast(sql.binary(exp.IntDiv, sql.binary(exp.Sub, micros.copy(), below), sql.integer(1_000_000)), target)
-
-
-def _midnight(node: Node, source: DataType, target: DataType) -> Node:
-    return instant(cast(node, TIMESTAMP_NTZ))
+    odd = f"{moment} < CAST('0001-01-01' AS DATE) OR {moment} > CAST('9999-12-31' AS DATE)"
+    return lambda node, _source, _target: guard(odd, f"CAST({moment} AS VARCHAR)", "a year beyond 9999", x=node)
 
 
 def _to_instant(node: Node, source: DataType, target: DataType) -> Node:
     """Clock times that occur twice are resolved differently, so only zones without such times pass."""
-    return guard(not_utc(), cast(node, TIMESTAMP), "local time to instant outside UTC")
+    return guard(NOT_UTC, "CAST(x AS TIMESTAMPTZ)", "local time to instant outside UTC", x=node)
 
 
 def _read_timestamp(node: Node, source: DataType, target: DataType) -> Node:
@@ -144,64 +96,39 @@ def _read_timestamp(node: Node, source: DataType, target: DataType) -> Node:
     return _to_instant(plain(node, source, TIMESTAMP_NTZ), TIMESTAMP_NTZ, target)
 
 
-def _nonzero(node: Node, source: DataType, target: DataType) -> Node:
-    return sql.binary(exp.NEQ, node, sql.integer(0))
-
-
 def _matching(pattern: str, form: str) -> Conversion:
     """A cast of text that has this plain form; other forms are Spark's to read or to reject."""
-
-    def conversion(node: Node, source: DataType, target: DataType) -> Node:
-        odd = exp.Not(this=sql.function("regexp_full_match", node, sql.text(pattern)))
-        return guard(odd, cast(node.copy(), target), f"text that is no plain {form}")
-
-    return conversion
+    odd = f"NOT regexp_full_match(x, '{pattern}')"
+    return lambda node, _source, target: guard(odd, f"CAST(x AS {type_name(target)})", f"text that is no plain {form}", x=node)
 
 
-_WHOLE = _matching("[+-]?[0-9]{1,18}", "integer")
-_POINT = _matching("[+-]?[0-9]{1,18}([.][0-9]{0,18})?", "decimal")
-_SCIENTIFIC = _matching("[+-]?[0-9]{1,18}([.][0-9]{0,18})?([eE][+-]?[0-9]{1,2})?", "number")
-_CALENDAR = _matching("[0-9]{4}-[0-9]{2}-[0-9]{2}", "date")
-_TRUTH = _matching("(?i)true|false", "boolean")
+_SAME = {
+    "integer": "integer decimal double float string", "decimal": "decimal double", "float": "double", "double": "float",
+    "boolean": "integer decimal double float string", "timestamp": "timestamp_ntz date", "timestamp_ntz": "date",
+    "date": "timestamp_ntz",
+}  # fmt: skip
+"""Casts that DuckDB does as Spark does."""
 
 CONVERSIONS: dict[tuple[str, str], Conversion] = {
-    ("integer", "integer"): _same,
-    ("integer", "decimal"): _same,
-    ("integer", "double"): _same,
-    ("integer", "float"): _same,
-    ("integer", "string"): _same,
-    ("integer", "boolean"): _nonzero,
-    ("decimal", "decimal"): _same,
+    **{(source, target): _written("CAST(x AS TYPE)") for source, targets in _SAME.items() for target in targets.split()},
+    **{(source, "boolean"): _written("x <> 0") for source in ("integer", "decimal", "float", "double")},
+    # Spark cuts the fraction off where DuckDB rounds; out of range and NaN raise in both
+    **{(source, "integer"): _written("CAST(trunc(x) AS TYPE)") for source in ("float", "double")},
     ("decimal", "integer"): _truncate_decimal,
-    ("decimal", "double"): _same,
     ("decimal", "string"): _write_decimal,
-    ("decimal", "boolean"): _nonzero,
-    ("float", "double"): _same,
-    ("float", "integer"): _truncate,
-    ("double", "float"): _same,
-    ("double", "decimal"): _read_double,
-    ("double", "integer"): _truncate,
-    ("double", "boolean"): _nonzero,
-    ("float", "boolean"): _nonzero,
-    ("boolean", "integer"): _same,
-    ("boolean", "decimal"): _same,
-    ("boolean", "double"): _same,
-    ("boolean", "float"): _same,
-    ("boolean", "string"): _same,
-    ("string", "integer"): _WHOLE,
-    ("string", "decimal"): _POINT,
-    ("string", "double"): _SCIENTIFIC,
-    ("string", "boolean"): _TRUTH,
-    ("string", "date"): _CALENDAR,
-    ("date", "string"): _write_date,
-    ("date", "timestamp"): _midnight,
-    ("timestamp", "timestamp_ntz"): _same,
-    ("timestamp_ntz", "timestamp"): _to_instant,
-    ("timestamp", "string"): _write_timestamp,
-    ("timestamp_ntz", "string"): _write_timestamp,
-    ("timestamp", "integer"): _epoch_seconds,
+    # through the shortest decimal form, as Java does, and rounded HALF_UP from there
+    ("double", "decimal"): _written("CAST(CAST(x AS VARCHAR) AS TYPE)"),
+    ("string", "integer"): _matching("[+-]?[0-9]{1,18}", "integer"),
+    ("string", "decimal"): _matching("[+-]?[0-9]{1,18}([.][0-9]{0,18})?", "decimal"),
+    ("string", "double"): _matching("[+-]?[0-9]{1,18}([.][0-9]{0,18})?([eE][+-]?[0-9]{1,2})?", "number"),
+    ("string", "boolean"): _matching("(?i)true|false", "boolean"),
+    ("string", "date"): _matching("[0-9]{4}-[0-9]{2}-[0-9]{2}", "date"),
     ("string", "timestamp"): _read_timestamp,
-    ("date", "timestamp_ntz"): _same,
-    ("timestamp_ntz", "date"): _same,
-    ("timestamp", "date"): _same,
+    ("date", "string"): _write_moment("x"),
+    ("date", "timestamp"): lambda node, _source, _target: instant(cast(node, TIMESTAMP_NTZ)),
+    ("timestamp_ntz", "timestamp"): _to_instant,
+    # local time in the session's zone, without zeros at the end of the fraction
+    **{(source, "string"): _write_moment("CAST(x AS TIMESTAMP)") for source in ("timestamp", "timestamp_ntz")},
+    # whole seconds since 1970, rounded down
+    ("timestamp", "integer"): _written("CAST((epoch_us(x) - CASE WHEN epoch_us(x) < 0 THEN 999999 ELSE 0 END) // 1000000 AS TYPE)"),
 }

@@ -6,26 +6,16 @@ differ until the outermost cast. Division is done exactly in 128-bit integers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from nearly.errors import Unsupported
 from nearly.plan.dialects import sql
-from nearly.plan.dialects.native_build import Builder, as_huge, cast, guard, literal_value, power_of_ten, renamed
-from nearly.plan.dialects.sql import Node
-from nearly.plan.expressions import Call, Expression, Literal
-from nearly.plan.types import (
-    DOUBLE,
-    FRACTIONS,
-    INTEGERS,
-    LONG,
-    MAX_PRECISION,
-    STRING,
-    DataType,
-    Decimal,
-    IntervalType,
-    decimal,
-    decimal_for,
-)
+from nearly.plan.dialects.native_build import cast, guarded, literal_value, power_of_ten, renamed, retyped, tree, type_name, written
+from nearly.plan.dialects.sql import Builder, Node
+from nearly.plan.expressions import Call, Literal
+from nearly.plan.types import DOUBLE, FRACTIONS, INTEGERS, MAX_PRECISION, Decimal, IntervalType, decimal, decimal_for, scale_of
 
 FAST_DIGITS = 18
 """Decimals of so many digits are 64-bit integers in DuckDB."""
@@ -33,203 +23,138 @@ FAST_DIGITS = 18
 ROOMY_SCALE = 8
 """Up to this scale a product may stay in DuckDB's fast 18 digits: ten of them are whole, and it raises beyond."""
 
-DIVISION_BY_ZERO = "division by zero"
 MAX_ROUNDED_DIGITS = 18
-
-
-def _scale(type_: DataType) -> int:
-    return type_.scale if isinstance(type_, Decimal) else 0
 
 
 def _decimal_result(call: Call, node: Node, scale: int) -> Node:
     """Round to the scale Spark keeps when the natural one does not fit in 38 digits."""
-    return node if scale == _scale(call.type) else cast(node, call.type)
+    return node if scale == scale_of(call.type) else cast(node, call.type)
 
 
 def _sum(kind: type[Node]) -> Builder:
     def build(call: Call, arguments: list[Node]) -> Node:
         if isinstance(call.type, IntervalType):
             raise Unsupported("a difference of moments is not in the native kernel's verified set; use datediff")
-        if not isinstance(call.type, Decimal):
-            return sql.binary(kind, *arguments)
-        scale = max(_scale(each.type) for each in call.arguments)
-        return _decimal_result(call, sql.binary(kind, *arguments), scale)
+        return _decimal_result(call, sql.binary(kind, *arguments), max(scale_of(each.type) for each in call.arguments))
 
     return build
 
 
 def _product(call: Call, arguments: list[Node]) -> Node:
-    if not isinstance(call.type, Decimal):
-        return sql.binary(exp.Mul, *arguments)
-    scale = sum(_scale(each.type) for each in call.arguments)
+    scale = sum(scale_of(each.type) for each in call.arguments)
     if scale > MAX_PRECISION:
         raise Unsupported("the native kernel does not multiply decimals with more than 38 digits after the point")
     left, right = arguments
     if scale > ROOMY_SCALE:
-        left = cast(left, decimal(MAX_PRECISION, _scale(call.arguments[0].type)))
+        left = cast(left, decimal(MAX_PRECISION, scale_of(call.arguments[0].type)))
     return _decimal_result(call, sql.binary(exp.Mul, left, right), scale)
 
 
 def _quotient(call: Call, arguments: list[Node]) -> Node:
-    if isinstance(call.type, Decimal):
-        return _divide_decimals(call, *arguments)
-    dividend, divisor = arguments
-    return _unless_zero(call.arguments[1], divisor, sql.binary(exp.Div, dividend, divisor.copy()))
+    """Of decimals n / d rounded HALF_UP is (2n + sign(n)|d|) / 2d truncated: one 128-bit division. Beyond 128 bits it raises."""
+    a, b = arguments
+    if not isinstance(call.type, Decimal):
+        return tree(_unless_zero("a / b", call), a=a, b=b)
+    dividend, divisor = (decimal_for(each.type) for each in call.arguments)
+    shift = call.type.scale + divisor.scale
+    extra = max(0, dividend.scale - shift)
+    n, d = scaled_integer("a", dividend, shift + extra), scaled_integer("b", divisor, divisor.scale + extra)
+    quotient = f"((2 * {n}) + (CASE WHEN {n} < 0 THEN -abs({d}) ELSE abs({d}) END)) // (2 * {d})"
+    return tree(unscaled(quotient, call.type.scale, call.type), a=a, b=b)
 
 
-def _unless_zero(typed: Expression, divisor: Node, value: Node) -> Node:
+def _unless_zero(value: str, call: Call) -> str:
     """Floating point division by zero is an error in ANSI mode; a literal other than zero needs no test."""
-    if isinstance(typed, Literal) and typed.value:
-        return value
-    return guard(sql.binary(exp.EQ, divisor, sql.integer(0)), value, DIVISION_BY_ZERO)
+    divisor = call.arguments[1]
+    tested = not isinstance(divisor, Literal) or not divisor.value
+    return guarded("b = 0", value, "division by zero") if tested else value
 
 
-def _divide_decimals(call: Call, dividend: Node, divisor: Node) -> Node:
-    """n / d rounded HALF_UP is (2n + sign(n)|d|) / 2d truncated: one 128-bit division. Beyond 128 bits it raises."""
-    dividend_type, divisor_type = (decimal_for(each.type) for each in call.arguments)
-    result = decimal_for(call.type)
-    shift = result.scale + divisor_type.scale
-    extra = max(0, dividend_type.scale - shift)
-    n = scaled_integer(dividend, dividend_type, shift + extra)
-    d = scaled_integer(divisor, divisor_type, divisor_type.scale + extra)
-    size = sql.function("abs", d)
-    half = sql.case([sql.binary(exp.LT, n, sql.integer(0)), exp.Neg(this=size)], size.copy())
-    doubled = sql.binary(exp.Add, sql.binary(exp.Mul, sql.integer(2), n.copy()), half)
-    quotient = sql.binary(exp.IntDiv, doubled, sql.binary(exp.Mul, sql.integer(2), d.copy()))
-    return unscaled(quotient, result.scale, result)
-
-
-def scaled_integer(node: Node, type_: Decimal, shift: int) -> Node:
-    """node * 10**shift as a 128-bit integer, for shift >= scale.
+def scaled_integer(x: str, type_: Decimal, shift: int) -> str:
+    """x * 10**shift as a 128-bit integer, for shift >= scale.
 
     A decimal times a power of ten keeps its scale, so it needs room for that many digits more: in 64 bits for short
     decimals, in 128 bits for others. Without that room the digits are taken from the number's text, which is slower.
     """
-    missing = as_huge(sql.text(str(10 ** (shift - type_.scale))))
+    missing = f"CAST('{10 ** (shift - type_.scale)}' AS HUGEINT)"
     if type_.precision + type_.scale <= FAST_DIGITS:
-        scaled = sql.binary(exp.Mul, cast(node, decimal(FAST_DIGITS, type_.scale)), power_of_ten(type_.scale))
-        return sql.binary(exp.Mul, as_huge(cast(scaled, LONG)), missing)
+        fast = f"CAST({x} AS DECIMAL({FAST_DIGITS}, {type_.scale})) * {power_of_ten(type_.scale)}"
+        return f"(CAST(CAST({fast} AS BIGINT) AS HUGEINT) * {missing})"
     if type_.precision + shift <= MAX_PRECISION:
-        wide = cast(node, decimal(MAX_PRECISION, type_.scale))
-        return as_huge(sql.binary(exp.Mul, wide, power_of_ten(shift)) if shift else wide)
-    digits = sql.function("replace", cast(cast(node, type_), STRING), sql.text("."), sql.text(""))
-    return sql.binary(exp.Mul, as_huge(digits), missing)
+        wide = f"CAST({x} AS DECIMAL({MAX_PRECISION}, {type_.scale}))"
+        return f"CAST({wide} * {power_of_ten(shift)} AS HUGEINT)" if shift else f"CAST({wide} AS HUGEINT)"
+    digits = f"replace(CAST(CAST({x} AS {type_name(type_)}) AS VARCHAR), '.', '')"
+    return f"(CAST({digits} AS HUGEINT) * {missing})"
 
 
-def unscaled(node: Node, scale: int, result: Decimal) -> Node:
-    """node / 10**scale rounded HALF_UP into the result type."""
-    whole = cast(node, decimal(MAX_PRECISION, 0))
-    return cast(sql.binary(exp.Mul, whole, power_of_ten(-scale)), result)
+def unscaled(x: str, scale: int, result: Decimal) -> str:
+    """x / 10**scale rounded HALF_UP into the result type."""
+    return f"CAST(CAST({x} AS DECIMAL({MAX_PRECISION}, 0)) * {power_of_ten(-scale)} AS {type_name(result)})"
+
+
+def _on_one_scale(operator: str, call: Call) -> str:
+    left, right = (decimal_for(each.type) for each in call.arguments)
+    scale = max(left.scale, right.scale)
+    return f"{scaled_integer('a', left, scale)} {operator} {scaled_integer('b', right, scale)}"
 
 
 def _whole_quotient(call: Call, arguments: list[Node]) -> Node:
     """`div` truncates toward zero in both engines; decimals are brought to one scale first."""
-    scale = max(_scale(each.type) for each in call.arguments)
-    if not all(isinstance(each.type, Decimal) for each in call.arguments):
-        return sql.binary(exp.IntDiv, *arguments)
-    pairs = zip(arguments, call.arguments, strict=True)
-    left, right = (scaled_integer(node, decimal_for(typed.type), scale) for node, typed in pairs)
-    return cast(sql.binary(exp.IntDiv, left, right), LONG)
+    a, b = arguments
+    decimals = all(isinstance(each.type, Decimal) for each in call.arguments)
+    return tree(f"CAST({_on_one_scale('//', call)} AS BIGINT)" if decimals else "a // b", a=a, b=b)
 
 
-def _remainder(call: Call, arguments: list[Node]) -> Node:
+def _remainder(call: Call) -> str:
     """Takes the dividend's sign in both engines; decimals that do not fit together go through integers."""
-    types = [each.type for each in call.arguments]
-    value = sql.binary(exp.Mod, *arguments)
     if call.type in FRACTIONS:
-        return _unless_zero(call.arguments[1], arguments[1].copy(), value)
-    scale = max(_scale(type_) for type_ in types)
-    if all(type_.whole_digits + scale <= MAX_PRECISION for type_ in types if isinstance(type_, Decimal)):
-        return value
-    parts = zip(arguments, types, strict=True)
-    left, right = (scaled_integer(node, decimal_for(type_), scale) for node, type_ in parts)
-    return unscaled(sql.binary(exp.Mod, left, right), scale, decimal_for(call.type))
+        return _unless_zero("a % b", call)
+    operands = [each.type for each in call.arguments]
+    scale = max(map(scale_of, operands))
+    if all(type_.whole_digits + scale <= MAX_PRECISION for type_ in operands if isinstance(type_, Decimal)):
+        return "a % b"
+    return unscaled(_on_one_scale("%", call), scale, decimal_for(call.type))
 
 
-def _positive_remainder(call: Call, arguments: list[Node]) -> Node:
+def _positive_remainder(call: Call) -> str:
     """`pmod`: a negative remainder r becomes (r + n) % n."""
-    remainder = _remainder(call, arguments)
-    divisor = arguments[1].copy()
-    moved = sql.binary(exp.Mod, sql.binary(exp.Add, remainder.copy(), divisor), divisor.copy())
-    return sql.case([sql.binary(exp.LT, remainder, sql.integer(0)), moved], remainder.copy())
+    r = f"({_remainder(call)})"
+    return f"CASE WHEN {r} < 0 THEN ({r} + b) % b ELSE {r} END"
+
+
+def _of_two(text: Callable[[Call], str]) -> Builder:
+    return lambda call, arguments: tree(text(call), a=arguments[0], b=arguments[1])
 
 
 def _negate(call: Call, arguments: list[Node]) -> Node:
-    if call.type in INTEGERS:
-        return sql.binary(exp.Sub, cast(sql.integer(0), call.type), arguments[0])
-    return exp.Neg(this=sql.operand(arguments[0]))
-
-
-def _to_whole(name: str) -> Builder:
-    """`ceil` and `floor` of a double give a bigint; the cast raises where the value is out of range."""
-    return lambda call, arguments: cast(sql.function(name, *arguments), call.type)
+    return tree(f"CAST(0 AS {type_name(call.type)}) - a" if call.type in INTEGERS else "-a", a=arguments[0])
 
 
 def _round(call: Call, arguments: list[Node]) -> Node:
     """HALF_UP; a double is rounded in its shortest decimal form, as Java writes it."""
-    digits = int(literal_value(call, 1))
-    operand = call.arguments[0].type
+    digits, operand = int(literal_value(call, 1)), call.arguments[0].type
     if operand in FRACTIONS:
         return _round_double(call, arguments[0], digits)
-    if isinstance(operand, Decimal) and digits >= 0:
-        return cast(arguments[0], call.type)
-    if operand in INTEGERS and digits >= 0:
-        return arguments[0]
-    return _round_whole(call, arguments[0], -digits)
+    if digits < 0:
+        return _round_whole(call, arguments[0], -digits)
+    return cast(arguments[0], call.type) if isinstance(operand, Decimal) else arguments[0]
 
 
 def _round_double(call: Call, node: Node, digits: int) -> Node:
     """A double of 2**53 or more has no fraction; NaN and the infinities stay as they are."""
     if call.type != DOUBLE or not 0 <= digits <= MAX_ROUNDED_DIGITS:
         raise Unsupported(f"round over {call.type} to {digits} digits is not in the native kernel's verified set")
-    large = sql.binary(exp.GTE, sql.function("abs", node), cast(sql.text(str(2**53)), DOUBLE))
-    rounded = cast(cast(node.copy(), STRING), decimal(MAX_PRECISION, digits))
-    return sql.case([large, node.copy()], cast(rounded, DOUBLE))
+    rounded = f"CAST(CAST(CAST(x AS VARCHAR) AS DECIMAL({MAX_PRECISION}, {digits})) AS DOUBLE)"
+    return tree(f"CASE WHEN abs(x) >= CAST('{2**53}' AS DOUBLE) THEN x ELSE {rounded} END", x=node)
 
 
 def _round_whole(call: Call, node: Node, zeros: int) -> Node:
     """Rounding to tens, hundreds and so on: in decimals, so that the way back raises when it does not fit."""
-    operand = call.arguments[0].type
-    wide = cast(node, decimal(MAX_PRECISION, _scale(operand)))
-    scale = _scale(operand) + zeros
-    if scale >= MAX_PRECISION:
+    scale = scale_of(call.arguments[0].type)
+    if scale + zeros >= MAX_PRECISION:
         raise Unsupported(f"rounding to {zeros} zeros is not in the native kernel's verified set")
-    moved = cast(sql.binary(exp.Mul, wide, power_of_ten(-zeros)), decimal(MAX_PRECISION, 0))
-    return cast(sql.binary(exp.Mul, moved, power_of_ten(zeros)), call.type)
-
-
-def _is_nan(call: Call, arguments: list[Node]) -> Node:
-    """False for null."""
-    return sql.function("coalesce", sql.function("isnan", *arguments), exp.false())
-
-
-def _angle(call: Call, arguments: list[Node]) -> Node:
-    """Spark adds zero to both sides first, which turns -0.0 into 0.0."""
-    return sql.function("atan2", *(sql.binary(exp.Add, each, sql.integer(0)) for each in arguments))
-
-
-def _positive_only(name: str) -> Builder:
-    """Logarithms are null for zero and below in Spark, errors in DuckDB."""
-
-    def build(call: Call, arguments: list[Node]) -> Node:
-        (value,) = arguments
-        return sql.case([sql.binary(exp.GT, value, sql.integer(0)), sql.function(name, value.copy())], cast(exp.Null(), call.type))
-
-    return build
-
-
-def _square_root(call: Call, arguments: list[Node]) -> Node:
-    """NaN below zero, as in Java; DuckDB would raise."""
-    (value,) = arguments
-    nan = cast(sql.text("NaN"), call.type)
-    return sql.case([sql.binary(exp.LT, value, sql.integer(0)), nan], sql.function("sqrt", value.copy()))
-
-
-def _sign(call: Call, arguments: list[Node]) -> Node:
-    """DuckDB's sign is a byte that loses NaN and the sign of zero."""
-    (value,) = arguments
-    odd = sql.binary(exp.Or, sql.function("isnan", value), sql.binary(exp.EQ, value.copy(), sql.integer(0)))
-    return sql.case([odd, value.copy()], cast(sql.function("sign", value.copy()), call.type))
+    moved = f"CAST(CAST(x AS DECIMAL({MAX_PRECISION}, {scale})) * {power_of_ten(-zeros)} AS DECIMAL({MAX_PRECISION}, 0))"
+    return tree(f"CAST({moved} * {power_of_ten(zeros)} AS {type_name(call.type)})", x=node)
 
 
 LOWERINGS: dict[str, Builder] = {
@@ -238,24 +163,21 @@ LOWERINGS: dict[str, Builder] = {
     "*": _product,
     "/": _quotient,
     "div": _whole_quotient,
-    "%": _remainder,
-    "pmod": _positive_remainder,
+    "%": _of_two(_remainder),
+    "pmod": _of_two(_positive_remainder),
     "neg": _negate,
-    "abs": renamed("abs"),
-    "ceil": _to_whole("ceil"),
-    "floor": _to_whole("floor"),
-    "round": _round,
-    "sqrt": _square_root,
-    "exp": renamed("exp"),
-    "ln": _positive_only("ln"),
-    "log10": _positive_only("log10"),
-    "log2": _positive_only("log2"),
     "power": renamed("pow"),
-    "sign": _sign,
-    "isnan": _is_nan,
-    "cbrt": renamed("cbrt"),
-    "degrees": renamed("degrees"),
-    "radians": renamed("radians"),
-    "atan": renamed("atan"),
-    "atan2": _angle,
+    "round": _round,
+    **{name: renamed(name) for name in ("abs", "exp", "cbrt", "degrees", "radians", "atan")},
+    **{name: retyped(name) for name in ("ceil", "floor")},
+    # null for zero and below in Spark, errors in DuckDB
+    **{name: written(f"CASE WHEN a > 0 THEN {name}(a) ELSE CAST(NULL AS TYPE) END") for name in ("ln", "log10", "log2")},
+    # NaN below zero, as in Java
+    "sqrt": written("CASE WHEN a < 0 THEN CAST('NaN' AS TYPE) ELSE sqrt(a) END"),
+    # DuckDB's sign is a byte that loses NaN and the sign of zero
+    "sign": written("CASE WHEN isnan(a) OR a = 0 THEN a ELSE CAST(sign(a) AS TYPE) END"),
+    # false for null
+    "isnan": written("coalesce(isnan(a), FALSE)"),
+    # Spark adds zero to both sides first, which turns -0.0 into 0.0
+    "atan2": written("atan2(a + 0, b + 0)"),
 }

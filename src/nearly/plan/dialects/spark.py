@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 
 from nearly.errors import Unsupported
 from nearly.plan.dialects import sql
-from nearly.plan.dialects.literal_text import literal_text
-from nearly.plan.dialects.sql import Node
-from nearly.plan.expressions import (
-    AggregateCall,
-    Call,
-    Cast,
-    Column,
-    Expression,
-    Literal,
-    SortKey,
-    UserCall,
-    WindowCall,
-)
-from nearly.plan.types import BOOLEAN, INT, NULL, STRING, DataType, IntervalType
-
-Builder = Callable[[Call, list[Node]], Node]
+from nearly.plan.dialects.spark_tickets import ticket_of
+from nearly.plan.dialects.sql import Builder, Node, infix
+from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal, SortKey, UserCall, WindowCall
+from nearly.plan.types import BOOLEAN, INT, NULL, STRING, DataType, Decimal, IntervalType, adjusted_decimal, decimal, decimal_for
 
 _UNITS = {
     "year": 12, "month": 1, "day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000,
@@ -57,7 +43,7 @@ def expression(e: Expression) -> Node:
 
 
 def sort_key(key: SortKey) -> exp.Ordered:
-    return sql.ordered(expression(key.expression), key.ascending, key.nulls_first)
+    return sql.ordered(key, expression(key.expression))
 
 
 def _render_all(expressions: tuple[Expression, ...]) -> list[Node]:
@@ -73,10 +59,8 @@ def _aggregate(call: AggregateCall) -> Node:
 
 
 def _window(window: WindowCall) -> Node:
-    frame = window.frame
-    rendered = None if frame is None else sql.frame(frame.unit, frame.start, frame.end)
     order = [sort_key(key) for key in window.order]
-    return sql.window(expression(window.call), _render_all(window.partition), order, rendered)
+    return sql.window(expression(window.call), _render_all(window.partition), order, window.frame)
 
 
 def _literal(constant: Literal) -> Node:
@@ -92,7 +76,7 @@ def _literal(constant: Literal) -> Node:
         return sql.text(value)
     if type_ == INT and abs(value) < 2**31:
         return sql.integer(value)
-    return sql.cast(sql.text(literal_text(constant)), type_sql(type_))
+    return sql.cast(sql.text(sql.literal_text(constant)), type_sql(type_))
 
 
 def _interval(type_: IntervalType, value: int) -> Node:
@@ -109,16 +93,8 @@ def _named(call: Call, arguments: list[Node]) -> Node:
     return sql.function(call.function, *arguments)
 
 
-def _infix(kind: type[Node]) -> Builder:
-    return lambda _call, arguments: sql.binary(kind, *arguments)
-
-
 def _matching(kind: type[Node]) -> Builder:
-    def build(call: Call, arguments: list[Node]) -> Node:
-        match = kind(this=sql.operand(arguments[0]), expression=sql.operand(arguments[1]))
-        return exp.Escape(this=match, expression=arguments[2])
-
-    return build
+    return lambda _call, arguments: exp.Escape(this=sql.binary(kind, *arguments[:2]), expression=arguments[2])
 
 
 def _trim(call: Call, arguments: list[Node]) -> Node:
@@ -127,33 +103,37 @@ def _trim(call: Call, arguments: list[Node]) -> Node:
     return sql.function(name, *ordered)
 
 
+def _average_of(call: Call, arguments: list[Node]) -> Node:
+    """The average from a sum and a count, as `avg` gives it.
+
+    A quotient is rounded twice here. With so many more digits in between, and a count below 10^11, no other value comes out.
+    """
+    total, count = arguments
+    if not isinstance(call.type, Decimal):
+        return sql.binary(exp.Div, total, sql.function("nullif", count, sql.integer(0)))
+    known = decimal_for(call.arguments[0].type)
+    scale = max(6, known.scale + _COUNT_DIGITS + 1)
+    if adjusted_decimal(known.precision - known.scale + scale, scale).scale < call.type.scale + _SPARE_DIGITS:
+        raise Unsupported(f"an average of type {call.type} from its sum has no exact form in Spark SQL")
+    counted = sql.cast(sql.function("nullif", count, sql.integer(0)), type_sql(decimal(_COUNT_DIGITS, 0)))
+    return sql.cast(sql.binary(exp.Div, total, counted), type_sql(call.type))
+
+
+_COUNT_DIGITS, _SPARE_DIGITS = 20, 12
+
 OPERATORS: dict[str, Builder] = {
-    "+": _infix(exp.Add),
-    "-": _infix(exp.Sub),
-    "*": _infix(exp.Mul),
-    "/": _infix(exp.Div),
-    "div": _infix(exp.IntDiv),
-    "%": _infix(exp.Mod),
+    "average_of": _average_of,
+    **sql.LOGIC,
+    "+": infix(exp.Add),
+    "-": infix(exp.Sub),
+    "*": infix(exp.Mul),
+    "/": infix(exp.Div),
+    "div": infix(exp.IntDiv),
+    "%": infix(exp.Mod),
     "neg": lambda _call, arguments: exp.Neg(this=sql.operand(arguments[0])),
-    "=": _infix(exp.EQ),
-    "<=>": _infix(exp.NullSafeEQ),
-    "<": _infix(exp.LT),
-    ">": _infix(exp.GT),
-    "<=": _infix(exp.LTE),
-    ">=": _infix(exp.GTE),
-    "<>": _infix(exp.NEQ),
-    "and": _infix(exp.And),
-    "or": _infix(exp.Or),
-    "not": lambda _call, arguments: exp.Not(this=sql.operand(arguments[0])),
-    "isnull": lambda _call, arguments: sql.is_null(arguments[0]),
-    "isnotnull": lambda _call, arguments: sql.is_not_null(arguments[0]),
-    "in": lambda _call, arguments: exp.In(this=sql.operand(arguments[0]), expressions=arguments[1:]),
-    "case": lambda _call, arguments: sql.case(arguments[:-1], arguments[-1]),
     "like": _matching(exp.Like),
     "ilike": _matching(exp.ILike),
-    "timestamp_add_months": _infix(exp.Add),
-    "timestamp_add_microseconds": _infix(exp.Add),
-    "trim": _trim,
-    "ltrim": _trim,
-    "rtrim": _trim,
+    **dict.fromkeys(("timestamp_add_months", "timestamp_add_microseconds"), infix(exp.Add)),
+    **dict.fromkeys(("trim", "ltrim", "rtrim"), _trim),
+    "ticket": ticket_of,
 }

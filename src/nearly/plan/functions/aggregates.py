@@ -9,18 +9,7 @@ from nearly.plan.expressions import AggregateCall, Expression, Literal
 from nearly.plan.functions.casting import coerce
 from nearly.plan.functions.coercion import implicit, numeric
 from nearly.plan.functions.signatures import Arguments, check_arity, refuse
-from nearly.plan.types import (
-    BOOLEAN,
-    DATETIMES,
-    DOUBLE,
-    INTEGERS,
-    LONG,
-    STRING,
-    DataType,
-    Decimal,
-    bounded_decimal,
-    is_numeric,
-)
+from nearly.plan.types import BOOLEAN, DATETIMES, DOUBLE, INTEGERS, LONG, STRING, DataType, Decimal, bounded_decimal, is_numeric
 
 ALIASES = {
     "mean": "avg", "stddev_samp": "stddev", "std": "stddev", "var_samp": "variance", "every": "bool_and",
@@ -31,7 +20,7 @@ _UNVERIFIED = {
     "percentile_approx", "percentile_cont", "percentile_disc", "max_by", "min_by", "mode", "skewness", "kurtosis",
     "collect_list", "collect_set", "array_agg", "listagg", "string_agg", "bit_and", "bit_or", "bit_xor", "regr_slope",
     "regr_intercept", "regr_r2", "regr_count", "regr_avgx", "regr_avgy", "try_sum", "try_avg", "product",
-    "count_min_sketch", "histogram_numeric", "grouping", "grouping_id",
+    "count_min_sketch", "histogram_numeric",
 }  # fmt: skip
 """Aggregates of Spark that are known as such, so that they are refused as aggregates and not as scalar functions."""
 
@@ -45,16 +34,12 @@ def _sum(name: str, arguments: Arguments) -> Typed:
     return (LONG if operand.type in INTEGERS else DOUBLE), (operand,)
 
 
-def average_type(operand: DataType) -> DataType:
-    """`avg` keeps four more digits of a decimal on both sides of the point."""
-    if isinstance(operand, Decimal):
-        return bounded_decimal(operand.precision + 4, operand.scale + 4)
-    return DOUBLE
-
-
 def _average(name: str, arguments: Arguments) -> Typed:
+    """`avg` keeps four more digits of a decimal on both sides of the point."""
     operand = numeric(name, arguments[0])
-    return average_type(operand.type), (operand,)
+    if isinstance(operand.type, Decimal):
+        return bounded_decimal(operand.type.precision + 4, operand.type.scale + 4), (operand,)
+    return DOUBLE, (operand,)
 
 
 def _extreme(name: str, arguments: Arguments) -> Typed:
@@ -64,20 +49,12 @@ def _extreme(name: str, arguments: Arguments) -> Typed:
     return operand.type, arguments
 
 
-def _count(name: str, arguments: Arguments) -> Typed:
-    return LONG, arguments
-
-
 def _statistic(name: str, arguments: Arguments) -> Typed:
     return DOUBLE, tuple(coerce(numeric(name, each), DOUBLE) for each in arguments)
 
 
-def _count_if(name: str, arguments: Arguments) -> Typed:
-    return LONG, (implicit(name, arguments[0], BOOLEAN),)
-
-
-def _logical(name: str, arguments: Arguments) -> Typed:
-    return BOOLEAN, (implicit(name, arguments[0], BOOLEAN),)
+def _of_truth(type_: DataType) -> Callable[[str, Arguments], Typed]:
+    return lambda name, arguments: (type_, (implicit(name, arguments[0], BOOLEAN),))
 
 
 def _percentile(name: str, arguments: Arguments) -> Typed:
@@ -89,16 +66,14 @@ def _percentile(name: str, arguments: Arguments) -> Typed:
 
 
 _RULES: dict[str, tuple[int, int | None, Callable[[str, Arguments], Typed]]] = {
-    "count": (0, None, _count),
+    "count": (0, None, lambda _name, arguments: (LONG, arguments)),
     "sum": (1, 1, _sum),
     "avg": (1, 1, _average),
-    "min": (1, 1, _extreme),
-    "max": (1, 1, _extreme),
+    **dict.fromkeys(("min", "max"), (1, 1, _extreme)),
     **dict.fromkeys(("stddev", "stddev_pop", "variance", "var_pop"), (1, 1, _statistic)),
     **dict.fromkeys(("corr", "covar_samp", "covar_pop"), (2, 2, _statistic)),
-    "count_if": (1, 1, _count_if),
-    "bool_and": (1, 1, _logical),
-    "bool_or": (1, 1, _logical),
+    "count_if": (1, 1, _of_truth(LONG)),
+    **dict.fromkeys(("bool_and", "bool_or"), (1, 1, _of_truth(BOOLEAN))),
     "median": (1, 1, _percentile),
     "percentile": (2, 2, _percentile),
 }

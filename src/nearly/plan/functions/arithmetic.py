@@ -4,44 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nearly.plan import types
 from nearly.plan.expressions import Call, Expression, Literal
 from nearly.plan.functions import datetimes
 from nearly.plan.functions.casting import LIMITS, coerce
 from nearly.plan.functions.coercion import numeric, operands
 from nearly.plan.functions.signatures import Arguments, Function, refuse
-from nearly.plan.types import (
-    DOUBLE,
-    INTEGERS,
-    LONG,
-    NULL,
-    STRING,
-    DataType,
-    Decimal,
-    IntervalType,
-    adjusted_decimal,
-    is_numeric,
-)
+from nearly.plan.types import DATETIMES, DOUBLE, INTEGERS, LONG, NULL, STRING, DataType, Decimal, IntervalType, is_numeric
 
 MIN_DIVISION_SCALE = 6
 
 
 def _sum_type(left: Decimal, right: Decimal) -> DataType:
     scale = max(left.scale, right.scale)
-    return adjusted_decimal(max(left.whole_digits, right.whole_digits) + scale + 1, scale)
+    return types.adjusted_decimal(max(left.whole_digits, right.whole_digits) + scale + 1, scale)
 
 
 def _product_type(left: Decimal, right: Decimal) -> DataType:
-    return adjusted_decimal(left.precision + right.precision + 1, left.scale + right.scale)
+    return types.adjusted_decimal(left.precision + right.precision + 1, left.scale + right.scale)
 
 
 def _quotient_type(left: Decimal, right: Decimal) -> DataType:
     scale = max(MIN_DIVISION_SCALE, left.scale + right.precision + 1)
-    return adjusted_decimal(left.whole_digits + right.scale + scale, scale)
+    return types.adjusted_decimal(left.whole_digits + right.scale + scale, scale)
 
 
 def _remainder_type(left: Decimal, right: Decimal) -> DataType:
     scale = max(left.scale, right.scale)
-    return adjusted_decimal(min(left.whole_digits, right.whole_digits) + scale, scale)
+    return types.adjusted_decimal(min(left.whole_digits, right.whole_digits) + scale, scale)
 
 
 def _pair(name: str, arguments: Arguments) -> tuple[Expression, Expression]:
@@ -49,10 +39,7 @@ def _pair(name: str, arguments: Arguments) -> tuple[Expression, Expression]:
     types = {each.type for each in arguments}
     if not all(is_numeric(type_) or type_ in (STRING, NULL) for type_ in types) or types <= {STRING, NULL}:
         raise refuse(name, arguments)
-    return _typed_null_operands(*operands(name, *arguments))
-
-
-def _typed_null_operands(left: Expression, right: Expression) -> tuple[Expression, Expression]:
+    left, right = operands(name, *arguments)
     if left.type == NULL:
         return coerce(left, right.type), right
     return (left, coerce(right, left.type)) if right.type == NULL else (left, right)
@@ -71,7 +58,7 @@ def _arithmetic(decimal_type: Callable[[Decimal, Decimal], DataType]) -> Callabl
 
 
 def _add_or_subtract(name: str, arguments: Arguments) -> Expression:
-    if any(datetimes.is_temporal(each.type) for each in arguments):
+    if any(each.type in DATETIMES or isinstance(each.type, IntervalType) for each in arguments):
         return datetimes.add_or_subtract(name, arguments)
     return _arithmetic(_sum_type)(name, arguments)
 
@@ -96,8 +83,7 @@ def _divide_whole(name: str, arguments: Arguments) -> Expression:
 
 def _negate(name: str, arguments: Arguments) -> Expression:
     """A negated literal is a literal, as in Spark's grammar."""
-    (argument,) = arguments
-    operand = argument if isinstance(argument.type, IntervalType) else numeric(name, argument)
+    operand = _as_number(name, arguments)
     if isinstance(operand, Literal) and operand.value is not None:
         folded = _negated(operand)
         if folded is not None:
@@ -121,13 +107,11 @@ def _negated(operand: Literal) -> Literal | None:
 
 
 FUNCTIONS = {
-    "+": Function(2, 2, _add_or_subtract),
-    "-": Function(2, 2, _add_or_subtract),
+    **dict.fromkeys(("+", "-"), Function(2, 2, _add_or_subtract)),
     "*": Function(2, 2, _arithmetic(_product_type)),
     "/": Function(2, 2, _divide),
     "div": Function(2, 2, _divide_whole),
-    "%": Function(2, 2, _arithmetic(_remainder_type)),
-    "pmod": Function(2, 2, _arithmetic(_remainder_type)),
+    **dict.fromkeys(("%", "pmod"), Function(2, 2, _arithmetic(_remainder_type))),
     "neg": Function(1, 1, _negate),
     "positive": Function(1, 1, _as_number),
 }

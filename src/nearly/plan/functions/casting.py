@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from contextlib import suppress
 from decimal import Decimal as Number
+from fractions import Fraction
 from typing import Any
 
 from nearly.errors import Unsupported
+from nearly.plan import types
 from nearly.plan.expressions import Cast, E, Expression, Literal
-from nearly.plan.types import (
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DATETIMES,
-    DOUBLE,
-    INT,
-    INTEGERS,
-    LONG,
-    NULL,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    DataType,
-    Decimal,
-    IntervalType,
-    is_numeric,
-    is_simple,
-)
+from nearly.plan.types import DATETIMES, INTEGERS, STRING, DataType, Decimal, is_numeric, is_simple
 
-LIMITS = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
+LIMITS = {types.BYTE: 2**7, types.SHORT: 2**15, types.INT: 2**31, types.LONG: 2**63}
 """An integer type holds -limit to limit - 1."""
 
 
@@ -48,7 +33,7 @@ def cast(operand: Expression, type_: DataType, safe: bool = False) -> Expression
 def coerce(operand: Expression, type_: DataType, safe: bool = False) -> Expression:
     """A cast that Spark inserts by itself; literals are cast at once where the value is sure.
 
-    >>> coerce(Literal(INT, 5), LONG)
+    >>> coerce(Literal(types.INT, 5), types.LONG)
     Literal(type=DataType(name='bigint'), value=5)
     """
     if operand.type == type_:
@@ -65,18 +50,14 @@ def _checked(operand: E, type_: DataType) -> E:
 
 def is_castable(source: DataType, target: DataType) -> bool:
     """Whether Spark's ANSI CAST between these types is modelled."""
-    if source == NULL:
+    if source == types.NULL:
         return is_simple(target)
-    if not is_simple(source) or not is_simple(target) or isinstance(source, IntervalType) or isinstance(target, IntervalType):
-        return False
-    plain = (STRING, BOOLEAN)
+    plain = (STRING, types.BOOLEAN)
     if is_numeric(source):
-        return is_numeric(target) or target in (*plain, TIMESTAMP)
+        return is_numeric(target) or target in (*plain, types.TIMESTAMP)
     if source in DATETIMES:
-        return target in (*DATETIMES, STRING) or (source == TIMESTAMP and is_numeric(target))
-    if source == BOOLEAN:
-        return is_numeric(target) or target in plain
-    return source == STRING and (is_numeric(target) or target in (*plain, *DATETIMES))
+        return target in (*DATETIMES, STRING) or (source == types.TIMESTAMP and is_numeric(target))
+    return source in plain and (is_numeric(target) or target in plain or (source == STRING and target in DATETIMES))
 
 
 def _fold(literal: Literal, target: DataType) -> Literal | None:
@@ -90,8 +71,9 @@ def _fold_value(value: Any, source: DataType, target: DataType) -> Any:
         return None
     if source in INTEGERS or isinstance(source, Decimal):
         return _fold_exact_number(Number(value), target)
-    if source == STRING and target == DATE and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
-        return _date_or_none(value)
+    if source == STRING and target == types.DATE and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        with suppress(ValueError):
+            return dt.date.fromisoformat(value)
     if source == STRING and target in INTEGERS and re.fullmatch(r"-?\d{1,18}", value):
         return _fold_exact_number(Number(value), target)
     return None
@@ -102,29 +84,13 @@ def _fold_exact_number(value: Number, target: DataType) -> Any:
         limit = LIMITS[target]
         return int(value) if value == int(value) and -limit <= value < limit else None
     if isinstance(target, Decimal):
-        return _fold_decimal(value, target)
-    return float(value) if target == DOUBLE else None
-
-
-def _fold_decimal(value: Number, target: Decimal) -> Number | None:
-    digits, exponent = value.as_tuple().digits, int(value.as_tuple().exponent)
-    unscaled = int("".join(map(str, digits))) * (-1 if value.is_signed() else 1)
-    if exponent < -target.scale and value != 0:
-        return None
-    unscaled = unscaled * 10 ** (exponent + target.scale) if value != 0 else 0
-    if abs(unscaled) >= 10**target.precision:
-        return None
-    return number(unscaled, target.scale)
+        unscaled = Fraction(value) * 10**target.scale
+        fits = unscaled.denominator == 1 and abs(unscaled) < 10**target.precision
+        return number(int(unscaled), target.scale) if fits else None
+    return float(value) if target == types.DOUBLE else None
 
 
 def number(unscaled: int, scale: int) -> Number:
     """The decimal `unscaled / 10**scale`, exactly and with that scale."""
     digits = tuple(int(digit) for digit in str(abs(unscaled)))
     return Number((1 if unscaled < 0 else 0, digits, -scale))
-
-
-def _date_or_none(text: str) -> dt.date | None:
-    try:
-        return dt.date.fromisoformat(text)
-    except ValueError:
-        return None

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from nearly.errors import Unsupported
+from nearly.plan import types
 from nearly.plan.expressions import Expression, Literal
 from nearly.plan.functions.casting import coerce
-from nearly.plan.types import (
-    BOOLEAN,
-    DATE,
-    DATETIMES,
-    DOUBLE,
-    INTEGERS,
-    NULL,
-    STRING,
-    DataType,
-    Decimal,
-    common_type,
-    decimal,
-    decimal_for,
-    is_numeric,
-)
+from nearly.plan.types import DATETIMES, INTEGERS, NULL, STRING, DataType, Decimal, is_numeric
+
+_ANY: DataType | None = NULL
+"""The type that has a common one with every type."""
 
 
 def implicit(name: str, argument: Expression, wanted: DataType) -> Expression:
@@ -30,10 +21,9 @@ def implicit(name: str, argument: Expression, wanted: DataType) -> Expression:
     if given == wanted:
         return argument
     numeric = is_numeric(given) and is_numeric(wanted)
-    to_string = wanted == STRING and (is_numeric(given) or given in (*DATETIMES, BOOLEAN))
-    from_string = given == STRING and (is_numeric(wanted) or wanted in (*DATETIMES, BOOLEAN))
-    datetimes = given in DATETIMES and wanted in DATETIMES
-    if given == NULL or numeric or to_string or from_string or datetimes:
+    other = wanted if given == STRING else given
+    text = STRING in (given, wanted) and (is_numeric(other) or other in (*DATETIMES, types.BOOLEAN))
+    if given == NULL or numeric or text or (given in DATETIMES and wanted in DATETIMES):
         return coerce(argument, wanted)
     raise Unsupported(f"function {name!r} takes {wanted}, not {given}: not in nearly's verified set")
 
@@ -41,18 +31,11 @@ def implicit(name: str, argument: Expression, wanted: DataType) -> Expression:
 def common(name: str, arguments: Sequence[Expression], promote_strings: bool = True) -> tuple[Expression, ...]:
     """All arguments cast to their common type, folded from left to right as Spark does."""
     given = {each.type for each in arguments} - {NULL}
-    found = _common_type([each.type for each in arguments])
+    found = reduce(lambda left, right: left and types.common_type(left, right), (each.type for each in arguments), _ANY)
     if found is None or (STRING in given and len(given) > 1 and not promote_strings):
         shown = ", ".join(str(each.type) for each in arguments)
         raise Unsupported(f"{name!r} over ({shown}): nearly knows no common type for these")
     return tuple(coerce(each, found) for each in arguments)
-
-
-def _common_type(types: Sequence[DataType]) -> DataType | None:
-    found: DataType | None = NULL
-    for type_ in types:
-        found = None if found is None else common_type(found, type_)
-    return found
 
 
 def operands(name: str, left: Expression, right: Expression) -> tuple[Expression, Expression]:
@@ -74,18 +57,14 @@ def operands(name: str, left: Expression, right: Expression) -> tuple[Expression
 def as_decimal(operand: Expression) -> Expression:
     """An integer operand as a decimal: the smallest one for a literal, the one that holds its type otherwise."""
     if isinstance(operand, Literal) and operand.value is not None:
-        return coerce(operand, decimal(len(str(abs(operand.value))), 0))
-    return coerce(operand, decimal_for(operand.type))
+        return coerce(operand, types.decimal(len(str(abs(operand.value))), 0))
+    return coerce(operand, types.decimal_for(operand.type))
 
 
 def numeric(name: str, argument: Expression) -> Expression:
     """The argument of a function over numbers: strings and nulls count as double."""
     if argument.type in (STRING, NULL):
-        return coerce(argument, DOUBLE)
+        return coerce(argument, types.DOUBLE)
     if not is_numeric(argument.type):
         raise Unsupported(f"function {name!r} over {argument.type} is not in nearly's verified set")
     return argument
-
-
-def as_date(name: str, argument: Expression) -> Expression:
-    return implicit(name, argument, DATE)

@@ -6,15 +6,16 @@ from nearly.plan.expressions import Call, Expression, Literal
 from nearly.plan.functions.casting import coerce
 from nearly.plan.functions.coercion import common
 from nearly.plan.functions.logic import compare
-from nearly.plan.functions.signatures import Arguments, Function, refuse
-from nearly.plan.types import BOOLEAN, NULL, STRING, is_simple
+from nearly.plan.functions.signatures import Arguments, Function, refuse, refuse_opaque
+from nearly.plan.types import BOOLEAN, NULL, STRING
 
 
 def case(name: str, arguments: Arguments) -> Expression:
     """(when1, then1, ..., else): all results in their common type; a null else is added when there is none."""
     complete = arguments if len(arguments) % 2 else (*arguments, Literal(NULL, None))
+    refuse_opaque(name, arguments)
     tests = [coerce(each, BOOLEAN) for each in complete[:-1:2] if each.type in (BOOLEAN, NULL)]
-    if len(tests) < len(complete) // 2 or not all(is_simple(each.type) for each in complete):
+    if len(tests) < len(complete) // 2:
         raise refuse(name, arguments)
     results = common(name, (*complete[1::2], complete[-1]))
     pairs = [part for pair in zip(tests, results, strict=False) for part in pair]
@@ -34,25 +35,21 @@ def _nvl2(name: str, arguments: Arguments) -> Expression:
 
 def _decode(name: str, arguments: Arguments) -> Expression:
     """`decode(value, key1, result1, ..., default)` finds keys with null-safe equality; without a default it is a null text."""
-    value, rest = arguments[0], arguments[1:]
-    pairs = len(rest) // 2
-    branches: list[Expression] = []
-    for position in range(pairs):
-        branches += [compare("<=>", (value, rest[2 * position])), rest[2 * position + 1]]
-    return case(name, (*branches, *(rest[2 * pairs :] or (Literal(STRING, None),))))
+    value, *rest = arguments
+    default = [rest.pop()] if len(rest) % 2 else [Literal(STRING, None)]
+    branches = [part for key, result in zip(rest[::2], rest[1::2], strict=True) for part in (compare("<=>", (value, key)), result)]
+    return case(name, (*branches, *default))
 
 
 def _first_present(name: str, arguments: Arguments) -> Expression:
-    if not all(is_simple(each.type) for each in arguments):
-        raise refuse(name, arguments)
+    refuse_opaque(name, arguments)
     values = common(name, arguments)
     return values[0] if len(values) == 1 else Call(values[0].type, name, values)
 
 
 def _extreme(name: str, arguments: Arguments) -> Expression:
     """`greatest` and `least` skip nulls, put NaN on top, and never turn strings into numbers."""
-    if not all(is_simple(each.type) for each in arguments):
-        raise refuse(name, arguments)
+    refuse_opaque(name, arguments)
     values = common(name, arguments, promote_strings=False)
     return Call(values[0].type, name, values)
 
@@ -64,6 +61,5 @@ FUNCTIONS = {
     "nvl2": Function(3, 3, _nvl2),
     "decode": Function(3, None, _decode),
     "coalesce": Function(1, None, _first_present),
-    "greatest": Function(2, None, _extreme),
-    "least": Function(2, None, _extreme),
+    **dict.fromkeys(("greatest", "least"), Function(2, None, _extreme)),
 }

@@ -5,27 +5,18 @@ from __future__ import annotations
 import datetime as dt
 
 from nearly.errors import Unsupported
+from nearly.plan import types
 from nearly.plan.expressions import Call, Expression, Literal
 from nearly.plan.functions.casting import coerce
-from nearly.plan.functions.coercion import as_date, implicit
+from nearly.plan.functions.coercion import implicit
 from nearly.plan.functions.signatures import Arguments, Function, fixed, refuse
-from nearly.plan.types import (
-    BYTE,
-    DATE,
-    DATETIMES,
-    INT,
-    NULL,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    IntervalType,
-    day_interval,
-)
+from nearly.plan.types import DATE, DATETIMES, INT, INTEGERS, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, IntervalType
 
 DAY = 86_400_000_000
 """Microseconds."""
+
+DAYS = INTEGERS[:-1]
+"""Types of numbers that can be added to a date: all integers but bigint."""
 
 DATE_UNITS = {
     "year": "year", "yyyy": "year", "yy": "year", "quarter": "quarter", "month": "month", "mm": "month", "mon": "month",
@@ -44,10 +35,6 @@ PARTS = {
 }  # fmt: skip
 
 
-def is_temporal(type_: DataType) -> bool:
-    return type_ in DATETIMES or isinstance(type_, IntervalType)
-
-
 def add_or_subtract(name: str, arguments: Arguments) -> Expression:
     """Date or timestamp plus or minus days or an interval literal; the difference of two of them."""
     left, right = arguments
@@ -55,7 +42,7 @@ def add_or_subtract(name: str, arguments: Arguments) -> Expression:
         return _difference(left, right)
     if name == "+" and right.type in DATETIMES:
         left, right = right, left
-    if left.type == DATE and right.type in (BYTE, SHORT, INT):
+    if left.type == DATE and right.type in DAYS:
         return _add_days("date_add" if name == "+" else "date_sub", (left, right))
     if left.type in DATETIMES and isinstance(right, Literal) and isinstance(right.type, IntervalType) and right.value is not None:
         return _add_interval(left, right.type, right.value if name == "+" else -right.value)
@@ -64,9 +51,9 @@ def add_or_subtract(name: str, arguments: Arguments) -> Expression:
 
 def _difference(left: Expression, right: Expression) -> Expression:
     if left.type == right.type == DATE:
-        return Call(day_interval("day"), "-", (left, right))
+        return Call(types.day_interval("day"), "-", (left, right))
     type_ = TIMESTAMP_NTZ if TIMESTAMP not in (left.type, right.type) else TIMESTAMP
-    return Call(day_interval(), "-", (coerce(left, type_), coerce(right, type_)))
+    return Call(types.day_interval(), "-", (coerce(left, type_), coerce(right, type_)))
 
 
 def _add_interval(moment: Expression, interval: IntervalType, amount: int) -> Expression:
@@ -82,8 +69,8 @@ def _add_interval(moment: Expression, interval: IntervalType, amount: int) -> Ex
 
 def _add_days(name: str, arguments: Arguments) -> Expression:
     """`date_add` and `date_sub`; over literals the date itself, so that scans see a constant."""
-    start = as_date(name, arguments[0])
-    if arguments[1].type not in (BYTE, SHORT, INT, STRING, NULL):
+    start = implicit(name, arguments[0], DATE)
+    if arguments[1].type not in (*DAYS, STRING, NULL):
         raise refuse(name, arguments)
     days = implicit(name, arguments[1], INT)
     if isinstance(start, Literal) and isinstance(days, Literal) and None not in (start.value, days.value):
@@ -95,7 +82,7 @@ def _add_days(name: str, arguments: Arguments) -> Expression:
 
 def _add_months(name: str, arguments: Arguments) -> Expression:
     """`add_months`: the same day of a later month, or that month's last day when there is no such day."""
-    start, months = as_date(name, arguments[0]), implicit(name, arguments[1], INT)
+    start, months = implicit(name, arguments[0], DATE), implicit(name, arguments[1], INT)
     if isinstance(start, Literal) and isinstance(months, Literal) and None not in (start.value, months.value):
         index = start.value.year * 12 + start.value.month - 1 + months.value
         if 12 <= index < 12 * 9999:
@@ -110,7 +97,7 @@ def _same_day(year: int, month: int, day: int) -> dt.date:
 
 def _truncate_date(name: str, arguments: Arguments) -> Expression:
     unit = _unit(name, arguments[1], DATE_UNITS)
-    return Call(DATE, name, (as_date(name, arguments[0]), unit))
+    return Call(DATE, name, (implicit(name, arguments[0], DATE), unit))
 
 
 def _truncate_timestamp(name: str, arguments: Arguments) -> Expression:
@@ -139,10 +126,6 @@ def _clock(name: str, arguments: Arguments) -> Expression:
     return Call(INT, name, (moment if moment.type == TIMESTAMP_NTZ else implicit(name, moment, TIMESTAMP),))
 
 
-def _to_date(name: str, arguments: Arguments) -> Expression:
-    return as_date(name, arguments[0])
-
-
 def _unix_date(name: str, arguments: Arguments) -> Expression:
     """It casts nothing to a date, unlike its relatives."""
     if arguments[0].type not in (DATE, NULL):
@@ -151,13 +134,11 @@ def _unix_date(name: str, arguments: Arguments) -> Expression:
 
 
 FUNCTIONS = {
-    **{
-        name: fixed(INT, DATE)
-        for name in ("year", "quarter", "month", "dayofmonth", "dayofweek", "weekday", "dayofyear", "weekofyear")
-    },
-    **{name: Function(1, 1, _clock) for name in ("hour", "minute", "second")},
-    "date_add": Function(2, 2, _add_days),
-    "date_sub": Function(2, 2, _add_days),
+    **dict.fromkeys(
+        ("year", "quarter", "month", "dayofmonth", "dayofweek", "weekday", "dayofyear", "weekofyear"), fixed(INT, DATE)
+    ),
+    **dict.fromkeys(("hour", "minute", "second"), Function(1, 1, _clock)),
+    **dict.fromkeys(("date_add", "date_sub"), Function(2, 2, _add_days)),
     "datediff": fixed(INT, DATE, DATE),
     "add_months": Function(2, 2, _add_months),
     "last_day": fixed(DATE, DATE),
@@ -165,7 +146,7 @@ FUNCTIONS = {
     "trunc": Function(2, 2, _truncate_date),
     "date_trunc": Function(2, 2, _truncate_timestamp),
     "extract": Function(2, 2, _part),
-    "to_date": Function(1, 1, _to_date),
+    "to_date": Function(1, 1, lambda name, arguments: implicit(name, arguments[0], DATE)),
     "make_date": fixed(DATE, INT, INT, INT),
     "unix_date": Function(1, 1, _unix_date),
 }

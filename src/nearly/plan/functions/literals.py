@@ -5,27 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import re
 from decimal import Decimal as Number
-from typing import Any
 
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan.expressions import Literal
 from nearly.plan.functions.casting import LIMITS
-from nearly.plan.types import (
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INT,
-    LONG,
-    MAX_PRECISION,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    day_interval,
-    decimal,
-    month_interval,
-)
+from nearly.plan.types import DATE, DOUBLE, INT, LONG, MAX_PRECISION, TIMESTAMP, day_interval, decimal, month_interval
 
 _MONTHS = {"year": 12, "month": 1}
 _MICROSECONDS = {
@@ -35,45 +19,17 @@ _MICROSECONDS = {
 _FIELDS = {"week": "day", "millisecond": "second", "microsecond": "second"}
 
 
-def literal(value: Any, type_: DataType | None = None) -> Literal:
-    """A literal of a Python value; without a type, the one Spark gives it.
-
-    >>> str(literal(3_000_000_000).type), str(literal(Number("1.5")).type)
-    ('bigint', 'decimal(2,1)')
-    """
-    if type_ is not None:
-        return Literal(type_, value)
-    match value:
-        case None:
-            return Literal(NULL, None)
-        case bool():
-            return Literal(BOOLEAN, value)
-        case int():
-            return _integer(value)
-        case Number():
-            return _decimal(value)
-        case float():
-            return Literal(DOUBLE, value)
-        case str():
-            return Literal(STRING, value)
-        case dt.datetime():
-            return Literal(TIMESTAMP_NTZ if value.tzinfo is None else TIMESTAMP, value)
-        case dt.date():
-            return Literal(DATE, value)
-    raise Unsupported(f"a literal of Python type {type(value).__name__} is not in nearly's verified set")
-
-
 def number(text: str) -> Literal:
-    """The literal of a number as SQL spells it: `1` is int, `1.5` decimal(2,1), `1e3` double.
+    """The literal of a number as SQL spells it, perhaps with a sign: `1` is int, `1.5` decimal(2,1), `1e3` double.
 
     >>> number("0.05")
     Literal(type=Decimal(name='decimal(2,2)', precision=2, scale=2), value=Decimal('0.05'))
     """
-    if re.fullmatch(r"\d+", text):
+    if re.fullmatch(r"-?\d+", text):
         return _integer(int(text))
-    if re.fullmatch(r"\d+\.\d*|\.\d+", text):
+    if re.fullmatch(r"-?(\d+\.\d*|\.\d+)", text):
         return _decimal(Number(text))
-    if re.fullmatch(r"(\d+\.?\d*|\.\d+)[eE][+-]?\d+", text):
+    if re.fullmatch(r"-?(\d+\.?\d*|\.\d+)[eE][+-]?\d+", text):
         return Literal(DOUBLE, float(text))
     raise Unsupported(f"number {text!r} is not in nearly's verified set of literals")
 
@@ -92,7 +48,7 @@ def _decimal(value: Number) -> Literal:
     precision = max(len("".join(map(str, value.as_tuple().digits)).lstrip("0")) + max(0, exponent), scale, 1)
     if precision > MAX_PRECISION:
         raise SchemaError(f"number {value} has more than {MAX_PRECISION} digits")
-    return Literal(decimal(precision, scale), value)
+    return Literal(decimal(precision, scale), value or abs(value))
 
 
 def date(text: str) -> Literal:
@@ -122,7 +78,7 @@ def interval(text: str, unit: str) -> Literal:
     """`INTERVAL 'text' unit` of one unit; its value is a number of months or of microseconds.
 
     >>> interval("90", "days")
-    Literal(type=Interval(name='interval day', unit='microsecond', fields='day'), value=7776000000000)
+    Literal(type=IntervalType(name='interval day', unit='microsecond', fields='day'), value=7776000000000)
     """
     name = unit.strip().lower().removesuffix("s")
     if not re.fullmatch(r"\s*[+-]?\d+\s*", text):

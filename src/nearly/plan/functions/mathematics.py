@@ -7,17 +7,7 @@ from nearly.plan.expressions import Call, Expression, Literal
 from nearly.plan.functions.casting import coerce
 from nearly.plan.functions.coercion import numeric
 from nearly.plan.functions.signatures import Arguments, Function, fixed, refuse
-from nearly.plan.types import (
-    BOOLEAN,
-    DOUBLE,
-    FRACTIONS,
-    INT,
-    INTEGERS,
-    LONG,
-    STRING,
-    Decimal,
-    bounded_decimal,
-)
+from nearly.plan.types import BOOLEAN, DOUBLE, FRACTIONS, INT, INTEGERS, LONG, STRING, Decimal, bounded_decimal
 
 
 def _keep_type(name: str, arguments: Arguments) -> Expression:
@@ -67,13 +57,11 @@ def _is_nan(name: str, arguments: Arguments) -> Expression:
 
 FUNCTIONS = {
     "abs": Function(1, 1, _keep_type),
-    "ceil": Function(1, 2, _to_whole),
-    "floor": Function(1, 2, _to_whole),
+    **dict.fromkeys(("ceil", "floor"), Function(1, 2, _to_whole)),
     "round": Function(1, 2, _round),
     "log": Function(1, 2, _logarithm),
     "isnan": Function(1, 1, _is_nan),
-    "power": fixed(DOUBLE, DOUBLE, DOUBLE),
-    "atan2": fixed(DOUBLE, DOUBLE, DOUBLE),
+    **dict.fromkeys(("power", "atan2"), fixed(DOUBLE, DOUBLE, DOUBLE)),
     **{
         name: fixed(DOUBLE, DOUBLE)
         for name in (

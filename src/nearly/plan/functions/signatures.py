@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan.expressions import Call, Expression
 from nearly.plan.functions.coercion import implicit
-from nearly.plan.types import DataType
+from nearly.plan.types import DataType, is_simple
 
 Arguments = tuple[Expression, ...]
 Rule = Callable[[str, Arguments], Expression]
@@ -30,12 +30,7 @@ class Function:
 def check_arity(name: str, given: int, least: int, most: int | None) -> None:
     if given >= least and (most is None or given <= most):
         return
-    if most is None:
-        wanted = f"at least {least}"
-    elif most == least:
-        wanted = str(least)
-    else:
-        wanted = f"{least} to {most}"
+    wanted = f"at least {least}" if most is None else str(least) if most == least else f"{least} to {most}"
     kind = Unsupported if given in SPARK_ALSO_TAKES.get(name, ()) else SchemaError
     raise kind(f"function {name!r} takes {wanted} arguments, not {given}")
 
@@ -55,6 +50,12 @@ def fixed(result: DataType, *parameters: DataType, least: int | None = None) -> 
         return Call(result, name, tuple(cast))
 
     return Function(len(parameters) if least is None else least, len(parameters), rule)
+
+
+def refuse_opaque(name: str, arguments: Arguments) -> None:
+    """Refuse arguments of types that are not modelled at all, such as arrays."""
+    if not all(is_simple(each.type) for each in arguments):
+        raise refuse(name, arguments)
 
 
 def refuse(name: str, arguments: Arguments) -> Unsupported:

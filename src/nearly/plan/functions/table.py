@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from nearly.errors import Unsupported
 from nearly.plan.expressions import Expression
 from nearly.plan.functions import arithmetic, conditional, datetimes, logic, mathematics, strings
+from nearly.plan.functions.aggregates import is_aggregate
 from nearly.plan.functions.signatures import check_arity
+from nearly.plan.functions.spark_names import SPARK_FUNCTIONS
+from nearly.plan.functions.windows import is_window
 
 FUNCTIONS = (
     arithmetic.FUNCTIONS | logic.FUNCTIONS | conditional.FUNCTIONS | strings.FUNCTIONS | mathematics.FUNCTIONS | datetimes.FUNCTIONS
@@ -29,6 +32,21 @@ _PAIRS = ("nvl", "ifnull")
 def is_function(name: str) -> bool:
     """Whether there is a scalar function of this name."""
     return name.lower() in FUNCTIONS or name.lower() in ALIASES
+
+
+def is_known(name: str) -> bool:
+    """Whether nearly or Spark has a function of this name."""
+    return is_function(name) or is_aggregate(name) or is_window(name) or is_spelled(name)
+
+
+def is_spelled(name: str) -> bool:
+    """Whether Spark has a function of this name that queries can call; operators have names here, too, which they cannot."""
+    return name.lower() in SPARK_FUNCTIONS
+
+
+def known_names() -> frozenset[str]:
+    """Names to offer for a misspelt one."""
+    return SPARK_FUNCTIONS | {name for name in (*FUNCTIONS, *ALIASES) if name.isidentifier()}
 
 
 def call(name: str, arguments: Sequence[Expression]) -> Expression:

@@ -7,16 +7,8 @@ from collections.abc import Sequence
 from nearly.errors import Unsupported
 from nearly.plan.expressions import Call, Expression, Literal
 from nearly.plan.functions.casting import coerce
-from nearly.plan.functions.signatures import Arguments, Function, refuse
+from nearly.plan.functions.signatures import Arguments, Function, fixed, refuse
 from nearly.plan.types import BOOLEAN, DOUBLE, INT, NULL, common_type, is_simple
-
-
-def _ranking(name: str, arguments: Arguments) -> Expression:
-    return Call(DOUBLE if name in ("percent_rank", "cume_dist") else INT, name, ())
-
-
-def _tiles(name: str, arguments: Arguments) -> Expression:
-    return Call(INT, name, (_whole_literal(name, arguments[0], least=1),))
 
 
 def _neighbour(name: str, arguments: Arguments) -> Expression:
@@ -52,15 +44,13 @@ def _whole_literal(name: str, argument: Expression, least: int | None = None) ->
 
 
 _FUNCTIONS = {
-    **{name: Function(0, 0, _ranking) for name in ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist")},
-    "ntile": Function(1, 1, _tiles),
-    "lag": Function(1, 3, _neighbour),
-    "lead": Function(1, 3, _neighbour),
-    "first_value": Function(1, 2, _of_frame),
-    "last_value": Function(1, 2, _of_frame),
+    **dict.fromkeys(("row_number", "rank", "dense_rank"), fixed(INT)),
+    **dict.fromkeys(("percent_rank", "cume_dist"), fixed(DOUBLE)),
+    "ntile": Function(1, 1, lambda name, arguments: Call(INT, name, (_whole_literal(name, arguments[0], least=1),))),
+    **dict.fromkeys(("lag", "lead"), Function(1, 3, _neighbour)),
+    **dict.fromkeys(("first_value", "last_value"), Function(1, 2, _of_frame)),
     "nth_value": Function(2, 2, _nth),
 }
-_ALIASES = {"first": "first_value", "last": "last_value"}
 
 
 def is_window(name: str) -> bool:
@@ -69,7 +59,4 @@ def is_window(name: str) -> bool:
 
 def window(name: str, arguments: Sequence[Expression]) -> Expression:
     """The typed call of a ranking or offset function; put it into a `WindowCall`."""
-    function = _ALIASES.get(name.lower(), name.lower())
-    if function not in _FUNCTIONS:
-        raise Unsupported(f"window function {name!r} is not in nearly's verified set")
-    return _FUNCTIONS[function].resolve(function, tuple(arguments))
+    return _FUNCTIONS[name.lower()].resolve(name.lower(), tuple(arguments))

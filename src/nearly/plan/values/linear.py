@@ -11,7 +11,7 @@ from typing import Any
 
 from nearly.algebra.half_spaces import HalfSpace
 from nearly.plan.expressions import Call, Cast, Expression
-from nearly.plan.types import DATE, FRACTIONS, DataType, Decimal, is_numeric
+from nearly.plan.types import DATE, FRACTIONS, is_numeric, scale_of
 from nearly.plan.values.domains import OrderedDomain, exact_number, keeps_values
 
 _COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne}
@@ -78,12 +78,8 @@ def linear(
 
 def _is_exact(call: Call) -> bool:
     """Whether the operator's type keeps all digits of its result."""
-    digits = [_scale(each.type) for each in call.arguments]
-    return call.type not in FRACTIONS and _scale(call.type) >= (sum(digits) if call.function == "*" else max(digits))
-
-
-def _scale(type_: DataType) -> int:
-    return type_.scale if isinstance(type_, Decimal) else 0
+    digits = [scale_of(each.type) for each in call.arguments]
+    return call.type not in FRACTIONS and scale_of(call.type) >= (sum(digits) if call.function == "*" else max(digits))
 
 
 def _combined(function: str, left: Linear, right: Linear) -> Linear | None:

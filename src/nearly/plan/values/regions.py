@@ -1,7 +1,7 @@
 """Predicates of bound expressions to regions: where is it true, and where is it false?
 
-Three-valued logic: a predicate is true, false or unknown for a row. `Regions.true(p)` and `Regions.false(p)` are the rows where
-it is true and false; null is in neither, so `WHERE NOT p` and the rows that a predicate leaves out come out right.
+Three-valued logic: a predicate is true, false or unknown for a row. `Regions.true(p)` are the rows where it is true, and those of
+`NOT p` the rows where it is false; the rows where it is unknown are in neither.
 """
 
 from __future__ import annotations
@@ -82,29 +82,19 @@ class Regions:
 
     def true(self, predicate: Expression) -> Region:
         """The rows for which the predicate is true."""
-        match predicate:
-            case Literal(value=value):
-                return EVERYWHERE if value is True else NOWHERE
-            case Call(function="and", arguments=(left, right)):
-                return intersection(self.true(left), self.true(right))
-            case Call(function="or", arguments=(left, right)):
-                return union(self.true(left), self.true(right), self.rows.everything)
-            case Call(function="not", arguments=(operand,)):
-                return self.false(operand)
-        return self._atom(predicate, negate=False)
+        return self._where(predicate, truth=True)
 
-    def false(self, predicate: Expression) -> Region:
-        """The rows for which the predicate is false, which excludes those for which it is unknown."""
+    def _where(self, predicate: Expression, *, truth: bool) -> Region:
+        """The rows for which the predicate is true, or false; those for which it is unknown are in neither."""
         match predicate:
             case Literal(value=value):
-                return EVERYWHERE if value is False else NOWHERE
-            case Call(function="and", arguments=(left, right)):
-                return union(self.false(left), self.false(right), self.rows.everything)
-            case Call(function="or", arguments=(left, right)):
-                return intersection(self.false(left), self.false(right))
+                return EVERYWHERE if value is truth else NOWHERE
+            case Call(function="and" | "or" as function, arguments=(left, right)):
+                sides = self._where(left, truth=truth), self._where(right, truth=truth)
+                return intersection(*sides) if (function == "and") == truth else union(*sides, self.rows.everything)
             case Call(function="not", arguments=(operand,)):
-                return self.true(operand)
-        return self._atom(predicate, negate=True)
+                return self._where(operand, truth=not truth)
+        return self._atom(predicate, negate=not truth)
 
     def column(self, expression: Expression) -> str | None:
         """The table's column that an expression stands for: a column, or one under casts that keep its values and their order."""

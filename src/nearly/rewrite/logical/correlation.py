@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from nearly.errors import Unsupported
+from nearly.plan import functions
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import Call, Expression, columns_of, conjunction, conjuncts
 from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project, Sort, passed
-from nearly.plan.types import BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,14 @@ def equalities(predicates: Iterable[Expression], outer: frozenset[str]) -> list[
     return found
 
 
+def correlated_keys(
+    predicates: Iterable[Expression], outer: frozenset[str], fresh: FreshNames, name: str = "correlated"
+) -> tuple[tuple[Output, ...], tuple[Expression, ...]]:
+    """The inner sides of equalities as keys of a grouping, and the equalities in terms of these."""
+    found = [(Output(fresh(name), each.inner), each.outer) for each in equalities(predicates, outer)]
+    return tuple(key for key, _ in found), tuple(functions.call("=", [key.column, other]) for key, other in found)
+
+
 def as_equality(predicate: Expression, outer: frozenset[str]) -> Equality | None:
     if not isinstance(predicate, Call) or predicate.function != "=":
         return None
@@ -88,22 +96,16 @@ class _Puller:
         below = self.pull(plan.child)
         if below.ungrouped is not None:
             raise Unsupported("a correlated subquery with HAVING")
-        mine = [part for part in conjuncts(plan.predicate) if not self._is_correlated(part)]
-        theirs = [part for part in conjuncts(plan.predicate) if self._is_correlated(part)]
-        kept = conjunction(mine)
+        kept, theirs = self._apart(plan.predicate)
         child = below.plan if kept is None else Filter(below.plan, kept)
         return Pulled(child, (*below.predicates, *theirs))
 
     def _project(self, plan: Project) -> Pulled:
         below = self.pull(plan.child)
-        outputs = list(plan.outputs)
-        made = {output.name for output in outputs}
-        wanted = self._inner_columns(below) - made
-        outputs += passed(column for column in below.plan.columns if column.name in wanted)
-        return replace(below, plan=Project(below.plan, tuple(outputs)))
-
-    def _inner_columns(self, below: Pulled) -> frozenset[str]:
-        return frozenset(name for part in below.predicates for name in columns_of(part)) - self.outer
+        reads = frozenset(name for part in below.predicates for name in columns_of(part))
+        wanted = reads - self.outer - {output.name for output in plan.outputs}
+        more = passed(column for column in below.plan.columns if column.name in wanted)
+        return replace(below, plan=Project(below.plan, (*plan.outputs, *more)))
 
     def _join(self, plan: Join) -> Pulled:
         """Both sides of an inner join, the kept side of the others: filtering before or after the join is the same there."""
@@ -116,11 +118,9 @@ class _Puller:
             sides.append(self.pull(side) if allowed else Pulled(side, ()))
             if sides[-1].ungrouped is not None and sides[-1].predicates:
                 raise Unsupported("a join with a correlated aggregate")
-        mine = [part for part in conjuncts(plan.condition) if not self._is_correlated(part)]
-        theirs = [part for part in conjuncts(plan.condition) if self._is_correlated(part)]
+        condition, theirs = self._apart(plan.condition)
         if theirs and plan.kind != "inner":
             raise Unsupported(f"a subquery correlated in the condition of a {plan.kind} join")
-        condition = conjunction(mine)
         kind = "cross" if condition is None else plan.kind
         joined = Join(sides[0].plan, sides[1].plan, kind, condition)
         return Pulled(joined, (*sides[0].predicates, *sides[1].predicates, *theirs))
@@ -132,13 +132,14 @@ class _Puller:
         below = self.pull(plan.child)
         if below.ungrouped is not None:
             raise Unsupported("a correlated aggregate of an aggregate")
-        keys, predicates = list(plan.keys), []
-        for equality in equalities(below.predicates, self.outer):
-            key = Output(self.fresh("correlated"), equality.inner)
-            keys.append(key)
-            predicates.append(Call(BOOLEAN, "=", (key.column, equality.outer)))
-        grouped = GroupBy(below.plan, tuple(keys), plan.aggregates)
-        return Pulled(grouped, tuple(predicates), plan if not plan.keys else None)
+        keys, predicates = correlated_keys(below.predicates, self.outer, self.fresh)
+        grouped = GroupBy(below.plan, (*plan.keys, *keys), plan.aggregates)
+        return Pulled(grouped, predicates, plan if not plan.keys else None)
+
+    def _apart(self, predicate: Expression | None) -> tuple[Expression | None, list[Expression]]:
+        """What of a predicate is about the subquery alone, and the parts that are not."""
+        theirs = [part for part in conjuncts(predicate) if self._is_correlated(part)]
+        return conjunction([part for part in conjuncts(predicate) if part not in theirs]), theirs
 
     def _is_correlated(self, expression: Expression) -> bool:
         return bool(columns_of(expression) & self.outer)

@@ -15,31 +15,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from nearly.errors import Unsupported
-from nearly.plan import functions
+from nearly.plan import expressions, functions
 from nearly.plan.binding.nullability import never_null
 from nearly.plan.binding.scope import FreshNames
-from nearly.plan.expressions import (
-    FALSE,
-    TRUE,
-    AggregateCall,
-    Call,
-    Cast,
-    Column,
-    Expression,
-    Literal,
-    Subquery,
-    children,
-    columns_of,
-    conjunction,
-    conjuncts,
-    has_subquery,
-    map_children,
-    substitute,
-    walk,
-)
+from nearly.plan.expressions import FALSE, TRUE, Call, Column, Expression, Literal, Subquery, columns_of, conjunction, conjuncts
 from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project, passed
 from nearly.plan.types import LONG, STRING
-from nearly.rewrite.logical.correlation import Pulled, equalities, existing, pull_up
+from nearly.rewrite.logical.correlation import Pulled, correlated_keys, equalities, existing, pull_up
 from nearly.rewrite.logical.reduce_domain import reduce_domain
 
 
@@ -54,7 +36,7 @@ class _Decorrelator:
 
     def plan(self, plan: Plan) -> Plan:
         plan = plan.map_children(self.plan)
-        if not any(has_subquery(expression) for expression in plan.expressions()):
+        if not any(expressions.has_subquery(expression) for expression in plan.expressions()):
             return plan
         match plan:
             case Filter():
@@ -69,14 +51,14 @@ class _Decorrelator:
     def _filter(self, plan: Filter) -> Plan:
         child = plan.child
         parts = conjuncts(plan.predicate)
-        plain = conjunction([part for part in parts if not has_subquery(part)])
+        plain = conjunction([part for part in parts if not expressions.has_subquery(part)])
         child = child if plain is None else Filter(child, plain)
         hard = []
         for part in parts:
             subquery, negated = _as_subquery(part)
             if subquery is not None:
                 child = self._conjunct(child, subquery, negated)
-            elif has_subquery(part):
+            elif expressions.has_subquery(part):
                 hard.append(part)
         for part in hard:
             child = self._general(child, part, plan.columns)
@@ -90,8 +72,8 @@ class _Decorrelator:
     def _join(self, plan: Join) -> Plan:
         """A subquery in ON: of an inner join it is a filter above; of others only when one side alone decides it."""
         parts = conjuncts(plan.condition)
-        plain = [part for part in parts if not has_subquery(part)]
-        hard = [part for part in parts if has_subquery(part)]
+        plain = [part for part in parts if not expressions.has_subquery(part)]
+        hard = [part for part in parts if expressions.has_subquery(part)]
         if plan.kind == "inner":
             condition = conjunction(plain)
             below = Join(plan.left, plan.right, "inner" if condition else "cross", condition)
@@ -132,37 +114,33 @@ class _Decorrelator:
         result: Plan = Join(child, pulled.plan, "anti", conjunction([*pulled.predicates, same]) or TRUE)
         if not safe_values:
             nulls = self._copy(Filter(pulled.plan, functions.call("isnull", [values[0]])), pulled)
-            result = self._anti_any(result, nulls, TRUE)
+            result = Join(result, nulls.plan, "anti", conjunction([*nulls.predicates, TRUE]))
         if not safe_operands:
-            missing = functions.call("isnull", [subquery.operands[0]])
-            result = self._anti_any(result, self._copy(pulled.plan, pulled), missing)
+            missing, some = functions.call("isnull", [subquery.operands[0]]), self._copy(pulled.plan, pulled)
+            result = Join(result, some.plan, "anti", conjunction([*some.predicates, missing]))
         return result
 
-    def _anti_any(self, child: Plan, rows: Pulled, condition: Expression) -> Plan:
-        """Drop the child's rows for which `condition` holds and a correlated row exists."""
-        plan = rows.plan if rows.predicates else Limit(rows.plan, 1)
-        return Join(child, plan, "anti", conjunction([*rows.predicates, condition]) or TRUE)
-
     def _copy(self, plan: Plan, pulled: Pulled) -> Pulled:
-        """The plan a second time, under fresh names, with the predicates in those names."""
+        """The plan a second time, under fresh names, with the predicates in those names, to see whether there is a row."""
         outputs = tuple(Output(self.fresh("copy"), column) for column in plan.columns)
         renamed: dict[str, Expression] = {column.name: output.column for column, output in zip(plan.columns, outputs, strict=True)}
-        return Pulled(Project(plan, outputs), tuple(substitute(part, renamed) for part in pulled.predicates))
+        predicates = tuple(expressions.substitute(part, renamed) for part in pulled.predicates)
+        return Pulled(Project(plan, outputs) if predicates else Limit(Project(plan, outputs), 1), predicates)
 
     def _attach_all(self, child: Plan, where: Plan | Expression) -> tuple[Plan, Callable[[Expression], Expression]]:
         """The child with the value of every subquery of `where` as a column, and the rewriting that uses these columns."""
         values: dict[Subquery, Expression] = {}
-        expressions = tuple(where.expressions()) if isinstance(where, Plan) else (where,)
-        shown = {each for expression in expressions for each in _shown(expression, not isinstance(where, Plan))}
-        for expression in expressions:
-            for each in walk(expression):
+        found = tuple(where.expressions()) if isinstance(where, Plan) else (where,)
+        shown = {each for expression in found for each in _shown(expression, not isinstance(where, Plan))}
+        for expression in found:
+            for each in expressions.walk(expression):
                 if isinstance(each, Subquery) and each not in values:
                     child, values[each] = self._attach(child, each, each in shown)
 
         def change(expression: Expression) -> Expression:
             if isinstance(expression, Subquery):
                 return values[expression]
-            return map_children(expression, change)
+            return expressions.map_children(expression, change)
 
         return child, change
 
@@ -200,18 +178,14 @@ class _Decorrelator:
 
         The value is to be read above the join with the enclosing query: rows that it does not ask for may well be several.
         """
-        keys, predicates = [], []
-        for equality in equalities(pulled.predicates, outer | _outer_names(pulled)):
-            key = Output(self.fresh("correlated"), equality.inner)
-            keys.append(key)
-            predicates.append(functions.call("=", [key.column, equality.outer]))
+        keys, predicates = correlated_keys(pulled.predicates, outer | _outer_names(pulled), self.fresh)
         value = pulled.plan.columns[0]
         rows = Output(self.fresh("rows"), functions.aggregate("count", []))
         only = Output(self.fresh("only"), functions.aggregate("max", [value]))
-        grouped = GroupBy(pulled.plan, tuple(keys), (only, rows))
+        grouped = GroupBy(pulled.plan, keys, (only, rows))
         trouble = Call(value.type, "raise_error", (Literal(STRING, "a subquery used as a value gave more than one row"),))
         several = functions.call(">", [rows.column, Literal(LONG, 1)])
-        return Pulled(grouped, tuple(predicates)), Call(value.type, "case", (several, trouble, only.column))
+        return Pulled(grouped, predicates), Call(value.type, "case", (several, trouble, only.column))
 
     def _attach_mark(self, child: Plan, pulled: Pulled) -> tuple[Plan, Expression]:
         """Whether a correlated row exists, as a boolean column."""
@@ -219,12 +193,8 @@ class _Decorrelator:
             count = Output(self.fresh("rows"), functions.aggregate("count", []))
             counted = GroupBy(pulled.plan, (), (count,))
             return Join(child, counted, "cross"), functions.call(">", [count.column, Literal(LONG, 0)])
-        keys, predicates = [], []
-        for equality in equalities(pulled.predicates, child.names | _outer_names(pulled)):
-            key = Output(self.fresh("mark"), equality.inner)
-            keys.append(key)
-            predicates.append(functions.call("=", [key.column, equality.outer]))
-        marks = GroupBy(pulled.plan, tuple(keys), ())
+        keys, predicates = correlated_keys(pulled.predicates, child.names | _outer_names(pulled), self.fresh, "mark")
+        marks = GroupBy(pulled.plan, keys, ())
         return Join(child, marks, "left", conjunction(predicates)), functions.call("isnotnull", [keys[0].column])
 
     def _attach_in(self, child: Plan, subquery: Subquery, inner: Plan, shown: bool) -> tuple[Plan, Expression]:
@@ -242,10 +212,8 @@ class _Decorrelator:
         child, found = self._attach_mark(child, replace(pulled, predicates=(*pulled.predicates, _equal((operand,), (value,)))))
         if certain:
             return child, found
-        nulls = self._copy(Filter(pulled.plan, functions.call("isnull", [value])), pulled)
-        child, has_null = self._attach_mark(child, nulls if nulls.predicates else replace(nulls, plan=Limit(nulls.plan, 1)))
-        every = self._copy(pulled.plan, pulled)
-        child, has_row = self._attach_mark(child, every if every.predicates else replace(every, plan=Limit(every.plan, 1)))
+        child, has_null = self._attach_mark(child, self._copy(Filter(pulled.plan, functions.call("isnull", [value])), pulled))
+        child, has_row = self._attach_mark(child, self._copy(pulled.plan, pulled))
         no_operand = functions.call("and", [functions.call("isnull", [operand]), has_row])
         unknown = functions.call("or", [has_null, no_operand])
         return child, functions.call("case", [found, TRUE, unknown, Literal(found.type, None), FALSE])
@@ -265,7 +233,7 @@ def _shown(expression: Expression, condition: bool) -> Iterator[Subquery]:
             for place, argument in enumerate(expression.arguments):
                 yield from _shown(argument, place < 2 * tests and place % 2 == 0)
         case _:
-            for child in children(expression):
+            for child in expressions.children(expression):
                 yield from _shown(child, False)
 
 
@@ -305,15 +273,15 @@ def _value_of_no_rows(value: Expression, plan: Plan) -> Expression | None:
     """The value with every aggregate replaced by what it is over no rows: 0 for counts, null for others."""
     if isinstance(plan, Project):
         outputs: dict[str, Expression] = {output.name: output.expression for output in plan.outputs}
-        return _value_of_no_rows(substitute(value, outputs), plan.child)
+        return _value_of_no_rows(expressions.substitute(value, outputs), plan.child)
     if isinstance(plan, GroupBy) and not plan.keys:
         empty: dict[str, Expression] = {output.name: _empty(output.expression) for output in plan.aggregates}
-        return substitute(value, empty)
+        return expressions.substitute(value, empty)
     return None
 
 
 def _empty(call: Expression) -> Expression:
-    counts = isinstance(call, AggregateCall) and call.function in ("count", "count_if", "regr_count")
+    counts = isinstance(call, expressions.AggregateCall) and call.function in ("count", "count_if", "regr_count")
     return Literal(call.type, 0 if counts else None)
 
 
@@ -322,7 +290,7 @@ def _is_null(expression: Expression) -> bool:
     match expression:
         case Literal(value=None):
             return True
-        case Cast():
+        case expressions.Cast():
             return _is_null(expression.operand)
         case Call(function="+" | "-" | "*" | "/" | "neg"):
             return any(_is_null(argument) for argument in expression.arguments)

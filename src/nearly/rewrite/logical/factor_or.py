@@ -7,9 +7,8 @@ Laws: distributivity of AND over OR holds in three-valued logic; where a predica
 
 from __future__ import annotations
 
-from nearly.plan.expressions import Call, Column, Expression, Literal, columns_of, conjunction, conjuncts, transform
+from nearly.plan.expressions import Call, Column, Expression, Literal, chain, chained, columns_of, conjunction, conjuncts, transform
 from nearly.plan.nodes import Filter, Join, Plan
-from nearly.plan.types import BOOLEAN
 
 
 def factor_or(plan: Plan) -> Plan:
@@ -25,12 +24,12 @@ def factor_or(plan: Plan) -> Plan:
 
 def implied(predicate: Expression, names: frozenset[str]) -> Expression | None:
     """What an OR implies for some columns alone; only tests that cannot fail on any row, since they will see more rows."""
-    branches = _disjuncts(predicate)
+    branches = chain(predicate, "or")
     if len(branches) < 2:
         return None
     parts = [conjunction([each for each in conjuncts(branch) if _is_plain(each, names)]) for branch in branches]
     found = [part for part in parts if part is not None]
-    return _disjunction(list(dict.fromkeys(found))) if len(found) == len(parts) else None
+    return chained(list(dict.fromkeys(found)), "or") if len(found) == len(parts) else None
 
 
 def _is_plain(test: Expression, names: frozenset[str]) -> bool:
@@ -50,24 +49,11 @@ _COMPARISONS = frozenset({"=", "<", "<=", ">", ">=", "in"})
 def _factor(expression: Expression) -> Expression:
     if not isinstance(expression, Call) or expression.function != "or":
         return expression
-    branches = [list(dict.fromkeys(conjuncts(branch))) for branch in _disjuncts(expression)]
+    branches = [list(dict.fromkeys(conjuncts(branch))) for branch in chain(expression, "or")]
     common = [part for part in branches[0] if all(part in branch for branch in branches[1:])]
     if not common:
         return expression
     rests = [conjunction([part for part in branch if part not in common]) for branch in branches]
     if any(rest is None for rest in rests):
         return conjunction(common) or expression
-    return conjunction([*common, _disjunction([rest for rest in rests if rest is not None])]) or expression
-
-
-def _disjuncts(expression: Expression) -> list[Expression]:
-    if isinstance(expression, Call) and expression.function == "or":
-        return [branch for argument in expression.arguments for branch in _disjuncts(argument)]
-    return [expression]
-
-
-def _disjunction(parts: list[Expression]) -> Expression:
-    result = parts[0]
-    for part in parts[1:]:
-        result = Call(BOOLEAN, "or", (result, part))
-    return result
+    return conjunction([*common, chained([rest for rest in rests if rest is not None], "or")]) or expression

@@ -7,6 +7,7 @@ Law: inner joins commute and associate, so the rows stay the same; a projection 
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from nearly.plan.expressions import Call, Expression, columns_of, conjunction, conjuncts
@@ -19,12 +20,10 @@ def order_joins(plan: Plan, find_table: FindTable) -> Plan:
     """The plan with every cluster of three or more inner joins put in order."""
 
     def change(node: Plan) -> Plan:
-        if not _is_inner(node):
+        if not is_inner(node):
             return node.map_children(change)
-        relations: list[Plan] = []
-        parts: list[Expression] = []
-        _flatten(node, relations, parts)
-        relations = [change(relation) for relation in relations]
+        found, parts = flattened(node)
+        relations = [change(relation) for relation in found]
         if len(relations) < 3:
             return node.map_children(change)
         joined = _Ordering(tuple(parts), {relation: size(relation, find_table) for relation in relations}).joined()
@@ -33,16 +32,28 @@ def order_joins(plan: Plan, find_table: FindTable) -> Plan:
     return change(plan)
 
 
-def _is_inner(node: Plan) -> bool:
+def is_inner(node: Plan) -> bool:
+    """Whether a node is a join that treats both sides alike."""
     return isinstance(node, Join) and node.kind in ("inner", "cross")
 
 
-def _flatten(node: Plan, relations: list[Plan], parts: list[Expression]) -> None:
-    if not isinstance(node, Join) or not _is_inner(node):
+def flattened(node: Plan, whole: Container[Plan] = ()) -> tuple[list[Plan], list[Expression]]:
+    """What a cluster of inner joins joins, and the conditions that all of them ask for; joins below it may be left `whole`."""
+    relations: list[Plan] = []
+    parts: list[Expression] = []
+    _flatten(node, relations, parts, whole)
+    return relations, parts
+
+
+def _flatten(node: Plan, relations: list[Plan], parts: list[Expression], whole: Container[Plan]) -> None:
+    if not isinstance(node, Join) or not is_inner(node):
         relations.append(node)
         return
-    _flatten(node.left, relations, parts)
-    _flatten(node.right, relations, parts)
+    for side in (node.left, node.right):
+        if side in whole:
+            relations.append(side)
+        else:
+            _flatten(side, relations, parts, whole)
     parts.extend(conjuncts(node.condition))
 
 
@@ -60,8 +71,8 @@ class _Ordering:
         waiting = [relation for relation in self.sizes if relation is not current]
         parts = list(self.parts)
         while waiting:
-            connected = [each for each in waiting if self._connects(current, each, parts)]
-            equated = [each for each in connected if self._connects(current, each, [part for part in parts if _is_equality(part)])]
+            connected = [each for each in waiting if connects(current, each, parts)]
+            equated = [each for each in connected if connects(current, each, [part for part in parts if is_equality(part)])]
             chosen = min(equated or connected or waiting, key=self._urgency)
             waiting = [relation for relation in waiting if relation is not chosen]
             visible = current.names | chosen.names
@@ -75,12 +86,15 @@ class _Ordering:
         found = self.sizes[relation]
         return found.rows / max(found.base, 1.0), found.rows
 
-    def _connects(self, current: Plan, other: Plan, parts: list[Expression]) -> bool:
-        visible = current.names | other.names
-        return any(
-            columns_of(part) <= visible and columns_of(part) & current.names and columns_of(part) & other.names for part in parts
-        )
+
+def connects(current: Plan, other: Plan, parts: Sequence[Expression]) -> bool:
+    """Whether a condition needs both plans, and nothing else."""
+    visible = current.names | other.names
+    return any(
+        columns_of(part) <= visible and columns_of(part) & current.names and columns_of(part) & other.names for part in parts
+    )
 
 
-def _is_equality(part: Expression) -> bool:
+def is_equality(part: Expression) -> bool:
+    """Whether rows that satisfy it are found by a key."""
     return isinstance(part, Call) and part.function in ("=", "<=>")

@@ -20,19 +20,10 @@ from nearly.rewrite.logical.correlation import Equality
 def reduce_domain(grouped: Plan, keys: Sequence[Equality], outer: Plan, fresh: FreshNames) -> Plan:
     """`grouped` restricted to keys that `outer` may contain, where the outer side is visibly filtered."""
     sources = [_filtered_source(outer, key.outer) for key in keys]
-    source = sources[0]
-    if source is None or any(each != source for each in sources):
-        source, keys = _first(sources, keys)
+    source = next((each for each in sources if each is not None), None)
     if source is None:
         return grouped
-    return _push(grouped, list(keys), _renamed(source, fresh))
-
-
-def _first(sources: list[Plan | None], keys: Sequence[Equality]) -> tuple[Plan | None, Sequence[Equality]]:
-    for source, key in zip(sources, keys, strict=True):
-        if source is not None:
-            return source, [other for other, plan in zip(keys, sources, strict=True) if plan == source] or [key]
-    return None, keys
+    return _push(grouped, [key for key, found in zip(keys, sources, strict=True) if found == source], _renamed(source, fresh))
 
 
 def _filtered_source(outer: Plan, key: object) -> Plan | None:
@@ -66,13 +57,8 @@ def _push(plan: Plan, keys: list[Equality], source: Project) -> Plan:
     """The semi join at the lowest place that has all the inner key columns."""
     names = frozenset(name for key in keys for name in columns_of(key.inner))
     match plan:
-        case Project():
-            inner = {output.name: output.expression for output in plan.outputs}
-            if all(isinstance(key.inner, Column) and key.inner.name in inner for key in keys):
-                below = [replace(key, inner=inner[key.inner.name]) for key in keys if isinstance(key.inner, Column)]
-                return replace(plan, child=_push(plan.child, below, source))
-        case GroupBy(sets=None):
-            given = {output.name: output.expression for output in plan.keys}
+        case Project() | GroupBy(sets=None):
+            given = {each.name: each.expression for each in (plan.outputs if isinstance(plan, Project) else plan.keys)}
             if all(isinstance(key.inner, Column) and key.inner.name in given for key in keys):
                 below = [replace(key, inner=given[key.inner.name]) for key in keys if isinstance(key.inner, Column)]
                 return replace(plan, child=_push(plan.child, below, source))
@@ -83,9 +69,7 @@ def _push(plan: Plan, keys: list[Equality], source: Project) -> Plan:
                 return replace(plan, left=_push(plan.left, keys, source))
             if names <= plan.right.names:
                 return replace(plan, right=_push(plan.right, keys, source))
-    if not names <= plan.names:
-        return plan
-    return _semi(plan, keys, source)
+    return _semi(plan, keys, source) if names <= plan.names else plan
 
 
 def _renamed(source: Plan, fresh: FreshNames) -> Project:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nearly.plan.expressions import Call, Column, Expression, Literal, conjuncts
@@ -43,8 +44,14 @@ class Size:
     base: float
 
 
-def size(plan: Plan, find_table: FindTable) -> Size:
-    """A guess from row counts of tables and shapes of predicates."""
+def size(plan: Plan, find_table: FindTable, known: Mapping[Plan, Size] | None = None) -> Size:
+    """A guess from row counts of tables and shapes of predicates; of some subplans it may be known."""
+    if known and plan in known:
+        return known[plan]
+
+    def below(child: Plan) -> Size:
+        return size(child, find_table, known)
+
     match plan:
         case Scan():
             rows = float(find_table(plan.table).rows)
@@ -52,19 +59,19 @@ def size(plan: Plan, find_table: FindTable) -> Size:
         case Values():
             return Size(float(len(plan.rows)), float(len(plan.rows)))
         case Filter():
-            below = size(plan.child, find_table)
-            return Size(below.rows * selectivity(plan.predicate), below.base)
+            found = below(plan.child)
+            return Size(found.rows * selectivity(plan.predicate), found.base)
         case GroupBy():
-            return grouped_size(plan, size(plan.child, find_table))
+            return grouped_size(plan, below(plan.child))
         case Join():
-            return joined_size(plan, size(plan.left, find_table), size(plan.right, find_table))
+            return joined_size(plan, below(plan.left), below(plan.right))
         case SetOperation():
-            left, right = size(plan.left, find_table), size(plan.right, find_table)
+            left, right = below(plan.left), below(plan.right)
             return Size(left.rows + right.rows, left.base + right.base) if plan.kind == "union" else left
         case Limit():
-            below = size(plan.child, find_table)
-            return Size(min(below.rows, float(plan.count)), below.base) if plan.count is not None else below
-    return size(plan.children[0], find_table) if plan.children else Size(1.0, 1.0)
+            found = below(plan.child)
+            return Size(min(found.rows, float(plan.count)), found.base) if plan.count is not None else found
+    return below(plan.children[0]) if plan.children else Size(1.0, 1.0)
 
 
 def grouped_size(plan: GroupBy, child: Size) -> Size:

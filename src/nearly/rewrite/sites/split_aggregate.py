@@ -84,7 +84,7 @@ def _split_call(call: AggregateCall, partial: list[Output], merges: list[Output]
     """Add what one call needs to both steps; its value in terms of the merged columns."""
     if call.function != "avg":
         return _step(call, _MERGED_BY[call.function], partial, merges, fresh)
-    total = _step(AggregateCall(_sum_type(call), "sum", call.arguments, False, call.where), "sum", partial, merges, fresh)
+    total = _step(AggregateCall(sum_type(call), "sum", call.arguments, False, call.where), "sum", partial, merges, fresh)
     count = _step(AggregateCall(LONG, "count", call.arguments, False, call.where), "sum", partial, merges, fresh)
     return Call(call.type, "average_of", (total, count))
 
@@ -97,7 +97,7 @@ def _step(call: AggregateCall, merge: str, partial: list[Output], merges: list[O
     return whole.column
 
 
-def _sum_type(call: AggregateCall) -> DataType:
+def sum_type(call: AggregateCall) -> DataType:
     """The sum below a decimal average has Spark's ten extra digits; below any other it is a double."""
     operand = call.arguments[0].type
     return bounded_decimal(operand.precision + 10, operand.scale) if isinstance(operand, Decimal) else call.type

@@ -18,7 +18,7 @@ class Gathered:
     """A stage: what is computed from some units, or, when it is not `streamed`, once.
 
     `unit` names the column with the unit's group; None where the tail needs no weights of the rows. `partial` tells that the rows
-    are partial aggregates by `keys`, to be merged.
+    are partial aggregates by `keys`, to be merged. `beside` tells that they come of a table that is sampled by itself.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Gathered:
     keys: tuple[str, ...] = ()
     partial: bool = False
     waiting: Waiting | None = None
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class Waiting:
 class Cut:
     """Stages and the tail over them; `ranged` when units must be ranges of the clustering column, not mere runs of blocks.
 
-    `mergeable` tells that the tail over all units is the exact answer; else that one needs a run of its own.
+    `mergeable` tells that the tail over all units is the exact answer; else that one needs a run of its own. Tables in `beside` are
+    sampled by themselves: their rows meet others only in the tail.
     """
 
     tail: Plan
@@ -51,6 +53,7 @@ class Cut:
     scans: tuple[Scan, ...]
     ranged: bool
     mergeable: bool = True
+    beside: frozenset[str] = frozenset()
 
 
 def pruned(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Plan, tuple[Gathered, ...]]:
@@ -80,8 +83,8 @@ def pruned(tail: Plan, stages: tuple[Gathered, ...]) -> tuple[Plan, tuple[Gather
     for stage in kept:
         waiting = stage.waiting
         if waiting is not None:
-            found = renewed(prune(waiting.decision.values).children[0])
-            waiting = replace(waiting, decision=replace(waiting.decision, found=found))
+            lookups = tuple(replace(each, found=renewed(prune(each.values).children[0])) for each in waiting.decision.lookups)
+            waiting = replace(waiting, decision=replace(waiting.decision, lookups=lookups))
         finished.append(replace(stage, waiting=waiting))
     return renewed(tail), tuple(finished)
 

@@ -1,92 +1,75 @@
-"""Decisions on rows before the value they are compared with is final (iOLAP, section 5).
+"""Decisions on rows before the values they are compared with are final (iOLAP, section 5).
 
-A row waits for a test `d op u`, where d is the row's own and u is an evolving value of the driver that it finds by a key. While u
-is known to stay within its variation range [low, high], many tests are decided for good: the row is surely in, and is folded into
-the aggregates, or surely out, and is dropped. Only rows whose d lies within the range stay undecided and are kept as rows.
+A row waits for tests on evolving values of the driver that it finds by keys: nested aggregates, groups that HAVING picks. While
+these stay within their variation ranges, many tests are decided for good: the row is surely in, and is folded into the aggregates,
+or surely out, and is dropped. Only the others stay undecided and are kept as rows.
 
-Law: as long as every u stays in its range, aggregating the rows surely in and those undecided rows that pass the test now equals
-aggregating the rows that pass the test now.
+Law: as long as every value stays in its range, aggregating the rows surely in and those undecided rows that pass now equals
+aggregating the rows that pass now.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from nearly.plan.expressions import FALSE, TRUE, Call, Column, Expression, Literal, columns_of, conjunction, conjuncts
+from nearly.plan.expressions import (
+    FALSE,
+    TRUE,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    UserCall,
+    columns_of,
+    conjuncts,
+    substitute,
+    walk,
+)
 from nearly.plan.functions import call
-from nearly.plan.functions.casting import coerce
-from nearly.plan.nodes import Filter, GroupBy, Input, Join, Output, Plan, Project, passed
+from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, passed
 from nearly.plan.properties import equated
-from nearly.plan.types import DOUBLE, NULL, is_numeric
+from nearly.plan.schema import FindTable
+from nearly.plan.types import NULL, is_numeric
+from nearly.rewrite.stream.lookups import Lookup, Pairs, evolving, finds_one, without_tests
+from nearly.rewrite.stream.places import Pending, PendingColumns, PendingFilter, PendingJoin
+from nearly.rewrite.stream.verdicts import ALWAYS, FLIPPED, UNKNOWN, Verdict, all_of, both, compared, verdict
 
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """`own operator value`: own side of the row, value of the driver."""
-
-    own: Expression
-    operator: str
-    value: Expression
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "average_of", "negative"})
+"""Functions that are null wherever an argument is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What rows of a stage wait for: the values of `found`, looked up by equal keys, and the comparisons with them.
+    """What rows of a stage wait for: the values of some lookups, and what their ranges tell of a row."""
 
-    `name` is the input with the variation ranges: the keys `key_0`, ..., then `low_0`, `high_0`, ...
-    """
-
-    name: str
-    found: Plan
-    keys: tuple[tuple[Column, Column], ...]
-    comparisons: tuple[Comparison, ...]
+    lookups: tuple[Lookup, ...]
+    verdict: Verdict
 
     @property
-    def ranges(self) -> Input:
-        keys = tuple(Column(right.type, f"key_{place}") for place, (_, right) in enumerate(self.keys))
-        ends = tuple(Column(DOUBLE, f"{end}_{place}") for place in range(len(self.comparisons)) for end in ("low", "high"))
-        return Input(self.name, (*keys, *ends))
-
-    @property
-    def values(self) -> Plan:
-        """The keys and the compared values, as doubles: what ranges are made for."""
-        keys = [Output(f"key_{place}", right) for place, (_, right) in enumerate(self.keys)]
-        values = [Output(f"value_{place}", coerce(each.value, DOUBLE)) for place, each in enumerate(self.comparisons)]
-        return Project(self.found, (*keys, *values))
-
-    def merged(self, rows: Plan) -> Plan:
-        """The rows with the ranges they fall under; null where the key has none yet."""
-        pairs = [call("=", (own, Column(right.type, f"key_{place}"))) for place, (own, right) in enumerate(self.keys)]
-        return Join(rows, self.ranges, "left", conjunction(pairs) or TRUE)
-
-    def surely_in(self) -> Expression:
-        return conjunction([_surely(each, place, True) for place, each in enumerate(self.comparisons)]) or TRUE
-
     def possible(self) -> Expression:
         """Not surely out."""
-        return conjunction([call("not", (_surely(each, place, False),)) for place, each in enumerate(self.comparisons)]) or TRUE
+        return call("not", (self.verdict.never,))
+
+    def merged(self, rows: Plan) -> Plan:
+        """The rows with all ranges they fall under."""
+        for lookup in self.lookups:
+            rows = lookup.merged(rows)
+        return rows
 
 
-def decision(
-    name: str, kind: str, own: Plan, found: Plan, condition: Expression | None, tests: tuple[Expression, ...]
-) -> Decision | None:
-    """The decision that a put-off join and the tests after it amount to; None when it has another shape."""
-    join = Join(own, found, "inner", condition) if condition is not None else None
-    pairs = tuple((a, b) for a, b in equated(join) if a.type == b.type) if join is not None else ()
-    rest = [part for part in conjuncts(condition) if not _is_pair(part, pairs)]
-    comparisons = [_comparison(part, own.names, found.names) for part in (*rest, *(p for test in tests for p in conjuncts(test)))]
-    known = tuple(each for each in comparisons if each is not None)
-    if kind not in ("inner", "left", "cross") or len(known) != len(comparisons) or not known:
-        return None
-    return Decision(name, found, pairs, known)
+def decision(name: str, own: Plan, pending: tuple[Pending, ...], find_table: FindTable) -> Decision | None:
+    """The decision that what was put off amounts to; None when nothing in it can be decided."""
+    deciding = _Deciding(name, own, find_table)
+    verdicts = [each for step in pending for each in deciding.step(step)]
+    told = all_of([*verdicts, *deciding.presence()])
+    lookups = tuple(each.lookup for each in deciding.found if each.lookup.compared)
+    return Decision(lookups, told) if lookups and told != UNKNOWN else None
 
 
 def decided_parts(partial: GroupBy, waiting: tuple[Output, ...], mark: Output, decision_: Decision) -> GroupBy:
     """The partial aggregate over rows that are not surely out; `mark` is true and `waiting` null for rows surely in."""
-    rows = Filter(decision_.merged(partial.child), decision_.possible())
-    surely = decision_.surely_in()
+    rows = Filter(decision_.merged(partial.child), decision_.possible)
+    surely = decision_.verdict.sure
     masked = tuple(Output(each.name, _unless(surely, each.expression)) for each in waiting)
     return GroupBy(rows, (*partial.keys, *masked, Output(mark.name, surely)), partial.aggregates)
 
@@ -97,46 +80,119 @@ def decided_again(
     """Rows of a stage after ranges have shrunk: some that were undecided are now surely in, and folded, or out, and gone."""
     columns = {column.name: column for column in stage.columns}
     known: Expression = columns[mark]
-    rows = Filter(decision_.merged(stage), call("or", (known, decision_.possible())))
-    surely = call("or", (known, decision_.surely_in()))
+    rows = Filter(decision_.merged(stage), call("or", (known, decision_.possible)))
+    surely = call("or", (known, decision_.verdict.sure))
     kept = tuple(Output(name, columns[name]) for name in keys)
     masked = tuple(Output(name, _unless(surely, columns[name])) for name in waiting)
     merged = GroupBy(rows, (*kept, *masked, Output(mark, surely)), merges)
     return Project(merged, passed(stage.columns))
 
 
-def _is_pair(part: Expression, pairs: tuple[tuple[Column, Column], ...]) -> bool:
+def _unless(test: Expression, value: Expression) -> Expression:
+    return call("case", (test, Literal(NULL, None), value))
+
+
+@dataclass(slots=True)
+class _Found:
+    """A lookup while the tests are read; `picked` is what is known of the tests in it, where a row that fails them stays."""
+
+    lookup: Lookup
+    optional: bool
+    picked: Verdict = ALWAYS
+    required: bool = False
+
+    def ends(self, value: Expression) -> tuple[Column, Column]:
+        """The ends of the range of a value, which is among the compared ones from now on."""
+        if value not in self.lookup.compared:
+            self.lookup = replace(self.lookup, compared=(*self.lookup.compared, value))
+        return self.lookup.ends(self.lookup.compared.index(value))
+
+    def gives(self, value: Expression) -> bool:
+        """Whether an expression is a value of the lookup, and null where its row is not picked."""
+        names = columns_of(value)
+        return bool(names) and names <= self.lookup.found.names and (self.picked == ALWAYS or _is_null_of_nulls(value))
+
+    @property
+    def present(self) -> Expression:
+        return self.lookup.present if self.lookup.compared else FALSE
+
+
+@dataclass(slots=True)
+class _Deciding:
+    """Reads what was put off, step by step."""
+
+    name: str
+    own: Plan
+    find_table: FindTable
+    found: list[_Found] = field(default_factory=list)
+    made: dict[str, Expression] = field(default_factory=dict)
+
+    def step(self, step: Pending) -> list[Verdict]:
+        match step:
+            case PendingColumns():
+                self.made |= {output.name: substitute(output.expression, self.made) for output in step.outputs}
+                return []
+            case PendingFilter():
+                return [self._verdict(part) for part in conjuncts(substitute(step.predicate, self.made))]
+            case PendingJoin():
+                return self._joined(step)
+
+    def presence(self) -> list[Verdict]:
+        """That a row finds what it must find."""
+        return [Verdict(each.present, FALSE) for each in self.found if each.required]
+
+    def _joined(self, step: PendingJoin) -> list[Verdict]:
+        """What is known of a join; nothing where a row may find several."""
+        condition = None if step.condition is None else substitute(step.condition, self.made)
+        join, moving = Join(self.own, step.right, "inner", condition or TRUE), evolving(step.right)
+        pairs = tuple((a, b) for a, b in equated(join) if a.type == b.type and b.name not in moving)
+        rest = [part for part in conjuncts(condition) if part != TRUE and not _is_pair(part, pairs)]
+        plan, tests = without_tests(step.right)
+        if not finds_one(plan, frozenset(b.name for _, b in pairs), self.find_table) or (step.kind == "left" and rest):
+            return [UNKNOWN]
+        place = len(self.found)
+        found = _Found(Lookup(self.name if not place else f"{self.name}_{place}", place, plan, pairs), step.kind == "left")
+        self.found.append(found)
+        verdicts = [self._verdict(part) for part in (*rest, *tests)]
+        match step.kind:
+            case "left":
+                found.picked = all_of(verdicts)
+                return []
+            case "anti":
+                picked = all_of(verdicts)
+                return [Verdict(both([found.present, picked.never]), both([found.present, picked.sure]))]
+        found.required = True
+        return verdicts
+
+    def _verdict(self, test: Expression) -> Verdict:
+        return verdict(test, self.own.names, self._leaf)
+
+    def _leaf(self, test: Call) -> Verdict:
+        if len(test.arguments) == 1:
+            return self._exists(test)
+        (left, right), operator = test.arguments, test.function
+        if not (is_numeric(left.type) and is_numeric(right.type)):
+            return UNKNOWN
+        for found in self.found:
+            for own, value, spelled in ((left, right, operator), (right, left, FLIPPED[operator])):
+                if columns_of(own) <= self.own.names and found.gives(value):
+                    return all_of([compared(own, spelled, *found.ends(value)), found.picked])
+        return UNKNOWN
+
+    def _exists(self, test: Call) -> Verdict:
+        """Whether a row finds something, told by a key of it, which is null where it does not."""
+        for found in self.found:
+            if found.optional and test.arguments[0] in [right for _, right in found.lookup.keys]:
+                there, not_there = (both([found.present, each]) for each in (found.picked.sure, found.picked.never))
+                return Verdict(there, not_there) if test.function == "isnotnull" else Verdict(not_there, there)
+        return UNKNOWN
+
+
+def _is_pair(part: Expression, pairs: Pairs) -> bool:
     return isinstance(part, Call) and part.function == "=" and set(part.arguments) in [{a, b} for a, b in pairs]
 
 
-def _comparison(part: Expression, own: frozenset[str], found: frozenset[str]) -> Comparison | None:
-    if not isinstance(part, Call) or part.function not in _FLIPPED:
-        return None
-    left, right = part.arguments
-    if not (is_numeric(left.type) and is_numeric(right.type)):
-        return None
-    if columns_of(left) <= own and columns_of(right) <= found and columns_of(right):
-        return Comparison(left, part.function, right)
-    if columns_of(right) <= own and columns_of(left) <= found and columns_of(left):
-        return Comparison(right, _FLIPPED[part.function], left)
-    return None
-
-
-def _surely(comparison: Comparison, place: int, outcome: bool) -> Expression:
-    """Whether `d op u` has this outcome for every u in [low, high]; false when the range is unknown.
-
-    d < u holds for all u when d < low, and for none when d >= high; a null d never passes.
-    """
-    own = coerce(comparison.own, DOUBLE)
-    low, high = Column(DOUBLE, f"low_{place}"), Column(DOUBLE, f"high_{place}")
-    below = comparison.operator in ("<", "<=")
-    if outcome:
-        test = call(comparison.operator, (own, low if below else high))
-        return call("coalesce", (test, FALSE))
-    opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[comparison.operator]
-    test = call(opposite, (own, high if below else low))
-    return call("or", (call("isnull", (own,)), call("coalesce", (test, FALSE))))
-
-
-def _unless(test: Expression, value: Expression) -> Expression:
-    return call("case", (test, Literal(NULL, None), value))
+def _is_null_of_nulls(value: Expression) -> bool:
+    return all(
+        not isinstance(each, Call | UserCall) or (isinstance(each, Call) and each.function in _ARITHMETIC) for each in walk(value)
+    )

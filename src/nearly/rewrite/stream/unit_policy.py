@@ -23,7 +23,7 @@ from nearly.rewrite.sites.moments import by_moments
 from nearly.rewrite.sites.split_aggregate import TwoSteps, split_aggregate
 from nearly.rewrite.sites.split_distinct import split_distinct
 from nearly.rewrite.stream.cut import UNIT, Gathered, Waiting
-from nearly.rewrite.stream.decide import Decision, decided_parts, decision
+from nearly.rewrite.stream.decide import decided_parts, decision
 from nearly.rewrite.stream.layouts import Layouts
 from nearly.rewrite.stream.places import CannotMeet, PendingColumns, PendingFilter, PendingJoin, Streamed, apply, reads_of
 from nearly.rewrite.stream.thin import Quantiles, quantiles_apart
@@ -46,6 +46,7 @@ class UnitPolicy(Policy[Streamed]):
     find_table: FindTable
     chosen: frozenset[Scan]
     layouts: Layouts
+    beside: frozenset[str] = frozenset()
     fresh: FreshNames = field(default_factory=lambda: FreshNames("stream"))
     stages: dict[Plan, Gathered] = field(default_factory=dict)
     ranged: bool = False
@@ -110,11 +111,18 @@ class UnitPolicy(Policy[Streamed]):
     def set_operation(self, plan: SetOperation, left: Streamed, right: Streamed) -> Streamed:
         if left.place is right.place is Place.EVERYWHERE:
             return replace(left, plan=replace(plan, left=left.plan, right=right.plan))
+        if plan.kind == "union" and all(side.apart and side.ready for side in (left, right)):
+            every = replace(plan, every=True)  # each row once: the keys of all of them, which can be counted
+            return self.group_apart(GroupBy(every, passed(plan.given), ()), self.union_apart(every, left, right))
         sides = [Project(self.met(side).plan, passed(old.columns)) for side, old in ((left, plan.left), (right, plan.right))]
         return self._together(replace(plan, left=sides[0], right=sides[1]), left, right)
 
     def meet(self, plan: Join, left: Streamed, right: Streamed) -> bool:
-        return plan.kind != "full" and super().meet(plan, left, right)
+        return plan.kind != "full" and self._is_beside(left) == self._is_beside(right) and super().meet(plan, left, right)
+
+    def _is_beside(self, child: Streamed) -> bool:
+        """Whether rows come of a table that is sampled by itself."""
+        return any(scan.table in self.beside for scan in child.scans)
 
     def join(self, plan: Join, left: Streamed, right: Streamed) -> Streamed:
         joined = replace(plan, left=left.plan, right=right.plan)
@@ -129,6 +137,9 @@ class UnitPolicy(Policy[Streamed]):
 
     def join_apart(self, plan: Join, left: Streamed, right: Streamed) -> Streamed:
         match left.place, right.place:
+            case (Place.APART, Place.APART) if plan.kind == "inner" and self._is_beside(left) != self._is_beside(right):
+                self.mergeable = False
+                return self._join_at_driver(plan, left, right)
             case (Place.APART, Place.APART):
                 raise CannotMeet(self._given_up(plan, left, right))
             case (Place.APART, Place.EVERYWHERE) | (Place.EVERYWHERE, Place.APART):
@@ -222,7 +233,7 @@ class UnitPolicy(Policy[Streamed]):
         made = {key.name for key in split.partial.keys}
         extra = tuple(output for output in passed(child.plan.columns) if output.name in read and output.name not in made)
         parts = self._by_unit(split.partial, child)
-        decision_ = self._decision(child)
+        decision_ = decision(f"ranges_{len(self.stages) + 1}", child.plan, child.pending, self.find_table)
         if decision_ is None:
             grouped = replace(parts, keys=(*parts.keys, *extra))
             rows: Plan = self._gather(grouped, child.unit, _names_but(grouped.keys, child.unit), partial=True)
@@ -232,15 +243,6 @@ class UnitPolicy(Policy[Streamed]):
         waiting = Waiting(decision_, tuple(output.name for output in extra), mark.name)
         gathered = self._gather(grouped, child.unit, _names_but(grouped.keys, child.unit), partial=True, waiting=waiting)
         return self._together(split.merged(self._decided_and_not(gathered, waiting, child, split)), child)
-
-    def _decision(self, child: Streamed) -> Decision | None:
-        """What the rows wait for, when it is one lookup and comparisons with what it finds."""
-        match child.pending:
-            case (PendingJoin() as lookup, *steps) if all(isinstance(step, PendingFilter) for step in steps):
-                tests = tuple(step.predicate for step in steps if isinstance(step, PendingFilter))
-                name = f"ranges_{len(self.stages) + 1}"
-                return decision(name, lookup.kind, child.plan, lookup.right, lookup.condition, tests)
-        return None
 
     def _decided_and_not(self, rows: Input, waiting: Waiting, child: Streamed, split: TwoSteps) -> Plan:
         """Rows surely in as they are, and those of the others that pass the test now."""
@@ -265,7 +267,8 @@ class UnitPolicy(Policy[Streamed]):
     ) -> Input:
         if plan not in self.stages:
             name = f"stage_{len(self.stages) + 1}"
-            self.stages[plan] = Gathered(name, plan, unit is not None, unit.name if unit else None, keys, partial, waiting)
+            beside = any(isinstance(node, Scan) and node.share == "units" and node.table in self.beside for node in plan.walk())
+            self.stages[plan] = Gathered(name, plan, unit is not None, unit.name if unit else None, keys, partial, waiting, beside)
         return Input(self.stages[plan].name, plan.columns)
 
 

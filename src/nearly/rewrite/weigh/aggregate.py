@@ -12,7 +12,19 @@ from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import GroupBy, Join, Output, Plan, Project, passed
 from nearly.plan.types import BOOLEAN, DOUBLE, LONG
 from nearly.rewrite.weigh.relax import became_double, relaxed
-from nearly.rewrite.weigh.weighted import FINAL, OPEN, REPLICATES, THEMSELVES, Growth, OfKeys, OfUnits, RowSet, Standing, Weighted
+from nearly.rewrite.weigh.weighted import (
+    FINAL,
+    OPEN,
+    REPLICATES,
+    THEMSELVES,
+    Growth,
+    OfKeys,
+    OfPairs,
+    OfUnits,
+    RowSet,
+    Standing,
+    Weighted,
+)
 
 _UNCHANGED = frozenset({"min", "max", "bool_and", "bool_or", "percentile"})
 """Aggregates that do not grow with the rows; within a replicate all rows weigh the same, so quantiles need no weights."""
@@ -29,7 +41,7 @@ class Aggregation:
 
     def weighted(self) -> Weighted:
         rows, plan = self.rows, self.plan
-        if rows.standing == THEMSELVES and rows.replicate is None and not rows.evolving:
+        if rows.standing == THEMSELVES and rows.replicate is None and not rows.evolving and rows.rows.final:
             return Weighted(plan if plan.child == rows.plan else replace(plan, child=rows.plan))
         calls: list[Output] = []
         results = [Output(o.name, self._estimate(o.expression, calls)) for o in plan.aggregates]
@@ -44,10 +56,10 @@ class Aggregation:
         changes = zip((*results, *keys), (*plan.aggregates, *plan.keys), strict=True)
         doubles = frozenset(new.name for new, old in changes if became_double(new, old))
         evolving = [o.name for o in plan.aggregates] + [key.name for key in plan.keys if rows.evolves(key.expression)]
-        extremes = frozenset(o.name for o in plan.aggregates if _is_extreme(o.expression))
+        extremes = frozenset(o.name for o in plan.aggregates if rows.by_extremes or _is_extreme(o.expression))
         return Weighted(
             Project(grouped, outputs), standing, replicate_, frozenset(evolving), doubles, extremes,
-            evidence, present, self._row_set(),
+            evidence, present, self._row_set(), rows.by_extremes, rows.of_picked or rows.rows.undecided,
         )  # fmt: skip
 
     def _standing(self, calls: list[Output], results: list[Output]) -> tuple[Standing, list[Output], list[Output]]:
@@ -78,7 +90,7 @@ class Aggregation:
             return FINAL if self.rows.rows.final else OPEN
         changing = any(self.rows.evolves(key.expression) for key in self.plan.keys)
         below = self.rows.rows.hanging() if changing else self.rows.rows
-        return replace(below, keys=(self.plan,), open=False) if isinstance(self.rows.standing, OfUnits) else below
+        return replace(below, keys=(self.plan,), open=False) if isinstance(self.rows.standing, OfUnits | OfPairs) else below
 
     def _one_row_each(self, grouped: Plan, replicate_: Column) -> tuple[Plan, Column]:
         """Over no rows an aggregate without keys still has a row, in every replicate."""
@@ -163,9 +175,15 @@ class _Masks:
         return self._together(below, expression.where) | self._of_units(_contributes(expression))
 
     def _of_units(self, where: Expression | None) -> frozenset[str]:
-        if not isinstance(self.rows.standing, OfUnits) or self.rows.replicate is not None:
-            return frozenset()
-        return frozenset({self._added(AggregateCall(LONG, "groups_of", (self.rows.standing.unit,), False, where))})
+        match self.rows.standing:
+            case OfUnits(unit=unit):
+                units: tuple[Column, ...] = (unit,)
+            case OfPairs(units=units):
+                pass
+            case _:
+                units = ()
+        wanted = units if self.rows.replicate is None else ()
+        return frozenset(self._added(AggregateCall(LONG, "groups_of", (unit,), False, where)) for unit in wanted)
 
     def _together(self, masks: frozenset[str], where: Expression | None) -> frozenset[str]:
         calls = (AggregateCall(LONG, "groups_in", (Column(LONG, name),), False, where) for name in sorted(masks))

@@ -59,6 +59,7 @@ class Uniting:
         return Weighted(
             united, OfUnits(after(of_left.weight), after(of_left.unit)), after(left.replicate),
             present=frozenset(column.name for column in made[len(pairs) :]), rows=left.rows.and_of(right.rows),
+            by_extremes=left.by_extremes or right.by_extremes, of_picked=left.of_picked or right.of_picked,
         )  # fmt: skip
 
     def estimates(self) -> Weighted:
@@ -83,7 +84,8 @@ class Uniting:
             united, OfKeys(extra[0] if left.weight or right.weight else None, extra[1]), extra[2] if len(extra) > 2 else None,
             names(evolving), names(doubles), names(extremes),
             {given[place].name: frozenset(each.name for each in masks[place]) for place in evolving},
-            rows=left.rows.and_of(right.rows),
+            rows=left.rows.and_of(right.rows), by_extremes=left.by_extremes or right.by_extremes,
+            of_picked=left.of_picked or right.of_picked,
         )  # fmt: skip
 
     def _estimate(self, side: Weighted, old: Plan, doubles: frozenset[int], widths: list[int]) -> list[Expression]:

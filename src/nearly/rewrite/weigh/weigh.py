@@ -22,14 +22,15 @@ from nearly.plan.nodes import Apply, Filter, GroupBy, Input, Join, Limit, Output
 from nearly.plan.types import BOOLEAN, DOUBLE, INT, LONG
 from nearly.rewrite.stream.cut import Gathered
 from nearly.rewrite.weigh.aggregate import Aggregation
+from nearly.rewrite.weigh.pairs import PairAggregation
 from nearly.rewrite.weigh.relax import became_double, relaxed, relaxed_keys, relaxed_to
 from nearly.rewrite.weigh.union import Uniting
 from nearly.rewrite.weigh.weighted import FINAL, OPEN, REPLICATES, THEMSELVES, WEIGHTS, Growths, OfPieces, OfUnits, Weighted
 
 
-def weigh(tail: Plan, stages: tuple[Gathered, ...], weight: float, growths: Growths) -> Weighted:
-    """The tail as a point estimate: every row of a unit weighs the same."""
-    return _Weigher({stage.name: stage for stage in stages}, growths, weight).visit(tail)
+def weigh(tail: Plan, stages: tuple[Gathered, ...], weight: float, growths: Growths, beside: float = 1.0) -> Weighted:
+    """The tail as a point estimate: every row of a unit weighs the same, or `beside`, if it is of a table sampled by itself."""
+    return _Weigher({stage.name: stage for stage in stages}, growths, weight, beside).visit(tail)
 
 
 def replicate(tail: Plan, stages: tuple[Gathered, ...], growths: Growths) -> Weighted:
@@ -76,6 +77,8 @@ def _over_units(plan: Plan, streamed: set[str]) -> bool:
             return plan.source in streamed
         case GroupBy() | Apply() | Window() | Limit():
             return False
+        case Join():  # pairs of rows of two samples have no unit
+            return sum(_over_units(child, streamed) for child in plan.children) == 1
     return any(_over_units(child, streamed) for child in plan.children)
 
 
@@ -96,11 +99,17 @@ class _Weigher:
     stages: dict[str, Gathered]
     growths: Growths
     weight: float | None
+    beside: float = 1.0
     fresh: FreshNames = field(default_factory=lambda: FreshNames("weigh"))
+
+    @property
+    def paired(self) -> bool:
+        """Whether two tables are sampled by themselves. Then rows are weighed after they were aggregated by pairs of units."""
+        return any(stage.beside for stage in self.stages.values())
 
     def visit(self, plan: Plan) -> Weighted:
         rule = RULES.get(type(plan))
-        if rule is None:
+        if rule is None or (self.paired and isinstance(plan, Window | SetOperation | Apply)):
             raise Unsupported(f"{type(plan).__name__} has no rule for estimates")
         return rule(self, plan)
 
@@ -109,8 +118,9 @@ class _Weigher:
         if stage is None or stage.unit is None:
             return Weighted(plan, rows=OPEN if stage is not None and stage.streamed else FINAL)
         unit = Column(INT, stage.unit)
-        if self.weight is not None:
-            return Weighted(plan, OfUnits(Literal(DOUBLE, self.weight), unit), rows=OPEN)
+        if self.weight is not None or self.paired:
+            weight = self.beside if stage.beside else self.weight
+            return Weighted(plan, OfUnits(Literal(DOUBLE, 1.0 if weight is None else weight), unit, stage.beside), rows=OPEN)
         names = [Output(self.fresh(column.name), column) for column in WEIGHTS.given]
         weights = Project(WEIGHTS, tuple(names))
         joined = Join(plan, weights, "inner", Call(BOOLEAN, "=", (unit, names[1].column)))
@@ -121,7 +131,9 @@ class _Weigher:
         return _hanging(replace(child, plan=Filter(child.plan, relaxed(plan.predicate, child.doubles))), plan.predicate)
 
     def project(self, plan: Project) -> Weighted:
-        child = self.visit(plan.child)
+        return self._projected(plan, self.visit(plan.child))
+
+    def _projected(self, plan: Project, child: Weighted) -> Weighted:
         outputs = tuple(replace(each, expression=relaxed(each.expression, child.doubles)) for each in plan.outputs)
         evolving = frozenset(o.name for o in plan.outputs if child.evolves(o.expression))
         doubles = frozenset(new.name for new, old in zip(outputs, plan.outputs, strict=True) if became_double(new, old))
@@ -143,7 +155,7 @@ class _Weigher:
             same = Call(BOOLEAN, "=", (left.replicate, right.replicate))
             condition = same if condition is None else Call(BOOLEAN, "and", (same, condition))
             kind = "inner" if kind == "cross" else kind
-        if kind in ("right", "full"):
+        if kind in ("right", "full") or (self.paired and kind not in ("inner", "cross")):
             raise Unsupported(f"a {kind} join of estimates")
         joined = Join(left.plan, right.plan, kind, condition)
         if kind in ("semi", "anti"):
@@ -155,7 +167,8 @@ class _Weigher:
         found = Weighted(
             joined, standing, left.replicate or right.replicate, evolving, doubles, extremes,
             {**left.evidence, **right.evidence}, left.present | right.present,
-            both.hanging() if kind == "left" and not right.rows.final else both,
+            both.hanging() if kind == "left" and not right.rows.final else both, left.by_extremes or right.by_extremes,
+            left.of_picked or right.of_picked,
         )  # fmt: skip
         return _hanging(found, plan.condition)
 
@@ -167,6 +180,8 @@ class _Weigher:
         child = self.visit(plan.child)
         if plan.sets is not None and child.replicate is not None:
             raise Unsupported("grouping sets of estimates")
+        if self.paired:
+            return self._projected(*PairAggregation(self.fresh, plan, child, self.weight is None).weighted())
         return Aggregation(self.fresh, plan, child, self.growths.get(plan)).weighted()
 
     def window(self, plan: Window) -> Weighted:
@@ -292,7 +307,9 @@ def _hanging(found: Weighted, condition: Expression | None, *others: Weighted) -
     names = frozenset() if condition is None else columns_of(condition)
     if not any(names & each.evolving for each in (found, *others)):
         return found
-    return replace(found, rows=found.rows.hanging(), present=found.present | found.contributing(names))
+    by_extremes = found.by_extremes or any(names & each.extremes or each.by_extremes for each in (found, *others))
+    present = found.present | found.contributing(names)
+    return replace(found, rows=found.rows.hanging(), present=present, by_extremes=bool(by_extremes))
 
 
 def _is_total(expression: Expression) -> bool:

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from nearly.errors import Unsupported
-from nearly.plan.expressions import Column, Expression, columns_of
+from nearly.plan.expressions import Call, Column, Expression, columns_of
 from nearly.plan.nodes import GroupBy, Input, Output, Plan, passed
 from nearly.plan.types import DOUBLE, INT, LONG
 
 WEIGHTS = Input("weights", (Column(INT, "replicate"), Column(INT, "unit_group"), Column(DOUBLE, "unit_weight")))
+WEIGHTS_BESIDE = Input("weights_beside", WEIGHTS.given)
+"""Of the rows of a table that is sampled by itself: each replicate leaves out units of both."""
 REPLICATES = Input("replicates", (Column(INT, "replicate"),))
 
 Growth = tuple[float, ...]
@@ -50,10 +52,23 @@ OPEN = RowSet(open=True)
 
 @dataclass(frozen=True, slots=True)
 class OfUnits:
-    """Rows that were read: each stands for `weight` rows, and belongs to a unit."""
+    """Rows that were read: each stands for `weight` rows, and belongs to a unit; `beside` those of a table sampled by itself."""
 
     weight: Expression
     unit: Column
+    beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OfPairs:
+    """Rows made of rows of two tables that are sampled by themselves: each stands for as many as both together."""
+
+    weights: tuple[Expression, Expression]
+    units: tuple[Column, Column]
+
+    @property
+    def weight(self) -> Expression:
+        return Call(DOUBLE, "*", self.weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +93,7 @@ class Themselves:
     weight: ClassVar[None] = None
 
 
-Standing = OfUnits | OfKeys | OfPieces | Themselves
+Standing = OfUnits | OfPairs | OfKeys | OfPieces | Themselves
 THEMSELVES = Themselves()
 
 
@@ -88,6 +103,8 @@ class Weighted:
 
     `replicate` numbers the replicate of each row; it is None where all rows are those of a point estimate, or of every replicate.
     `extremes` are columns that hang on the least or greatest of the values read: replicates say nothing about how far it will move.
+    `by_extremes` says that such a value picks the rows, so that everything made of them hangs on it.
+    `of_picked` says that aggregates were made of rows that a test of estimates picked: they jump where it changes its outcome.
 
     `evidence` names, for each column that evolves, the columns with the unit groups (one bit each) that contributed to it: an
     estimate is as good as the poorest of them. `present` names those that the rows themselves hang on.
@@ -102,6 +119,8 @@ class Weighted:
     evidence: Mapping[str, frozenset[str]] = field(default_factory=dict)
     present: frozenset[str] = frozenset()
     rows: RowSet = FINAL
+    by_extremes: bool = False
+    of_picked: bool = False
 
     @property
     def weight(self) -> Expression | None:
@@ -114,8 +133,12 @@ class Weighted:
     def standing_with(self, other: Weighted) -> Standing:
         """What a row made of two stands for: rows of units for their like, whatever they meet."""
         match self.standing, other.standing:
-            case (OfUnits(), OfUnits()):
+            case (OfUnits() as one, OfUnits() as two) if one.beside != two.beside:
+                return OfPairs((one.weight, two.weight), (one.unit, two.unit))
+            case (OfUnits() | OfPairs(), OfUnits() | OfPairs()):
                 raise Unsupported("two streamed tables meet only at the driver")
+            case (OfPairs() as pairs, _) | (_, OfPairs() as pairs):
+                return pairs
             case (OfUnits() as units, _) | (_, OfUnits() as units):
                 return units
         weight, seen = self.weight or other.weight, self.seen or other.seen
@@ -129,6 +152,8 @@ class Weighted:
         match self.standing:
             case OfUnits(weight, column) | OfKeys(weight, column):
                 columns = [each for each in (self.replicate, weight, column) if isinstance(each, Column)]
+            case OfPairs(weights, units):
+                columns = [each for each in (self.replicate, *weights, *units) if isinstance(each, Column)]
             case _:
                 columns = [] if self.replicate is None else [self.replicate]
         masks = self.present.union(*self.evidence.values())

@@ -7,15 +7,16 @@ import math
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
+from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan import types
 from nearly.synopsis.build.drafting import Shape
 from nearly.synopsis.structure.domain import Domain
 from nearly.synopsis.structure.schema import MeasuredColumn, Schema
 
-FORMAT = 2
+FORMAT = 3
 SAMPLED_ROWS_PER_MILLISECOND = 40_000
 """Sampled rows a query looks at in a millisecond, by measurement on one core of 2020."""
 SECONDS_FOR_128_LEAVES = 1.0
@@ -105,15 +106,23 @@ def options_from(given: dict[str, Any]) -> Options:
     return Options(**given)
 
 
+class Place(NamedTuple):
+    """Where in the history of its table a state is: the version, and its content, which a table made anew would not have there."""
+
+    version: int
+    content: str
+
+    @classmethod
+    def of(cls, table: Table) -> Place:
+        return cls(table.version, table.content)
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The definition of a synopsis. `version` is that of the table's content when it was built; `identity` tells it from
-    others that had or will have its name."""
+    """The definition of a synopsis; `identity` tells it from others that had or will have its name."""
 
     name: str
     table: str
-    version: str
-    rows: int
     schema: Schema
     shapes: tuple[Shape, ...]
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -121,8 +130,7 @@ class Definition:
     def to_json(self) -> dict[str, object]:
         schema = self.schema
         return {
-            "format": FORMAT, "name": self.name, "table": self.table, "version": self.version, "rows": self.rows,
-            "identity": self.identity,
+            "format": FORMAT, "name": self.name, "table": self.table, "identity": self.identity,
             "columns": [{"name": each.name, "type": str(each.type), "texts": each.texts} for each in schema.domains],
             "measures": [{"name": each.name, "type": str(each.type)} for each in schema.measures], "key": list(schema.key),
             "seed": schema.seed,
@@ -135,14 +143,14 @@ class Definition:
             found = json.loads(text)
             if found["format"] != FORMAT:
                 raise EngineError(
-                    f"the synopsis was written in format {found['format']}, this version reads {FORMAT}; build it again"
+                    f"the synopsis was written by another version of nearly (format {found['format']}, not {FORMAT}); drop it and "
+                    f"build it again. Before format 3 rows inserted into a synopsis were not in its table: insert them there"
                 )
             domains = [Domain(each["name"], types.from_name(each["type"]), list(each["texts"])) for each in found["columns"]]
-            measures = found["measures"] if "measures" in found else [found["measure"]]
-            measured = tuple(MeasuredColumn(each["name"], types.from_name(each["type"])) for each in measures)
+            measured = tuple(MeasuredColumn(each["name"], types.from_name(each["type"])) for each in found["measures"])
             schema = Schema(domains, measured, tuple(found["key"]), found["seed"])
             shapes = tuple(Shape(**{**shape, "columns": tuple(shape["columns"])}) for shape in found["shapes"])
-            return cls(found["name"], found["table"], found["version"], found["rows"], schema, shapes, found["identity"])
+            return cls(found["name"], found["table"], schema, shapes, found["identity"])
         except (KeyError, TypeError, ValueError) as trouble:
             raise EngineError(f"the description of a synopsis cannot be read: {trouble!r}; drop it and build it again") from trouble
 

@@ -21,7 +21,7 @@ from nearly.synopsis.build.definition import Definition, Options, column_sets
 from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, finished
 from nearly.synopsis.build.packing import from_bytes, pack_part, to_bytes, unpack_part
 from nearly.synopsis.structure.domain import MOST_TEXTS, Domain, domains_for
-from nearly.synopsis.structure.rows import MISSING, Hashes, Rows, empty, tickets_of
+from nearly.synopsis.structure.rows import MISSING, Rows, empty, tickets_of
 from nearly.synopsis.structure.schema import MeasuredColumn, Schema, row_numbers
 from nearly.synopsis.structure.state import TreeState
 
@@ -109,20 +109,6 @@ class Census:
         return to_bytes({f"part_{place}": np.frombuffer(data, np.uint8) for place, data in enumerate(packed)})
 
 
-@dataclass(slots=True)
-class Contents:
-    """A pass that tells the content of every row, by which deletes are checked."""
-
-    schema: Schema
-    _found: list[Hashes] = field(default_factory=list)
-
-    def take(self, file: int, first_row: int, batch: pa.RecordBatch) -> None:  # noqa: ARG002  where a row stands does not matter
-        self._found.append(self.schema.identified(self.schema.rows(batch)).content)
-
-    def finish(self) -> bytes:
-        return np.concatenate([np.empty(0, np.uint64), *self._found]).tobytes()
-
-
 def build(
     engine: Engine, name: str, table: Table, measure: str | Sequence[str], on: Any, key: Sequence[str] | None, options: Options,
     progress: Progress | None = None,
@@ -139,13 +125,25 @@ def build(
     schema = Schema(domains_for(columns), measures, identity, options.seed)
     places = [tuple(names.index(each) for each in columns) for columns in sets]
     shapes = tuple(options.shape(columns, len(names), table.rows, number) for number in range(len(measures)) for columns in places)
+    return Definition(name, table.name, schema, shapes), counted(engine, table, schema, shapes, progress)
+
+
+def counted(
+    engine: Engine, table: Table, schema: Schema, shapes: Sequence[Shape], progress: Progress | None = None
+) -> list[TreeState]:
+    """The states of trees that are planned for a table and have counted it; its texts go into the schema."""
     report = progress or (lambda _: None)
     drafts = [draft(shape, sample, table.rows) for shape, sample in _planned(engine, table, schema, shapes)]
     report(0.5)
     parts = census(engine, table, schema, drafts)
     report(1.0)
-    states = [finished(each, part) for each, part in zip(drafts, parts, strict=True)]
-    return Definition(name, table.name, table.content, table.rows, schema, shapes), states
+    return [finished(each, part) for each, part in zip(drafts, parts, strict=True)]
+
+
+def recounted(engine: Engine, table: Table, schema: Schema, draft: Draft) -> TreeState:
+    """The state of one tree, or of the part of it that is drafted, by one pass over the blocks that may hold rows of it."""
+    (part,) = census(engine, table, schema, [draft], blocks_of(table, schema, draft))
+    return finished(draft, part)
 
 
 def _planned(engine: Engine, table: Table, schema: Schema, shapes: Sequence[Shape]) -> list[tuple[Shape, Rows]]:

@@ -1,4 +1,4 @@
-"""Estimates as the library's one answer type: single numbers, and groups of which some may not have been seen."""
+"""Answers of a synopsis at one version of its table: single numbers, and groups of which some may not have been seen."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from nearly.algebra.moments import check_confidence
 from nearly.answer import NO_ROWS, Answer, UnseenRows, relative_error
 from nearly.errors import Unsupported
-from nearly.synopsis.query.estimates import Estimate
+from nearly.plan.types import to_arrow
+from nearly.synopsis.build.definition import Definition, Place
+from nearly.synopsis.query.estimates import Estimate, answer
+from nearly.synopsis.query.reading import TreeReading
+from nearly.synopsis.query.totals import function_and_measure
 from nearly.synopsis.structure.domain import Domain
 from nearly.synopsis.structure.rows import MISSING
-from nearly.synopsis.structure.schema import narrowed
+from nearly.synopsis.structure.schema import box_of, narrowed
 from nearly.synopsis.structure.tree import Box, Condition
 
 BOUNDS = ("value", "low", "high", "hard_low", "hard_high")
@@ -87,6 +92,55 @@ def _column(values: pa.Array | Sequence[Estimate], bound: str) -> pa.Array:
     if isinstance(values, pa.Array):
         return values
     return _numbers(*(getattr(each, bound) for each in values))
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A synopsis at one version of its table: a reading of each of its trees."""
+
+    definition: Definition
+    readings: tuple[TreeReading, ...]
+    place: Place
+
+    @property
+    def source(self) -> str:
+        return f"synopsis {self.definition.name}"
+
+    def query(self, aggregate: str, by: Sequence[str], confidence: float, conditions: Mapping[str, Any]) -> Answer:
+        """An aggregate of a measure over the rows that satisfy some conditions, for each group by some columns."""
+        schema = self.definition.schema
+        (name, column), box = function_and_measure(aggregate), box_of(schema, conditions)
+        measure = 0 if name == "rows" else schema.measure(column)
+        check_confidence(confidence)
+        if not by:
+            return single(aggregate, self.estimate(name, box, confidence, measure), confidence, self.source)
+        places = [schema.place(each) for each in by]
+        groups = self.groups(places, box)
+        found = [self.estimate(name, each, confidence, measure) for each in groups.boxes]
+        domains = [schema.domains[place] for place in places]
+        keys = [
+            (domain.name, pa.array([key[at] for key in groups.keys], to_arrow(domain.type))) for at, domain in enumerate(domains)
+        ]
+        return tabular([*keys, (aggregate, found)], groups.presence, confidence, self.source)
+
+    def estimate(self, aggregate: str, box: Box, confidence: float = 0.95, measure: int = 0) -> Estimate:
+        """The estimate for a canonical aggregate of a measure over a box, from the tree that suits it best."""
+        found = answer(self._reading_for(box, measure), aggregate, box, confidence)
+        if aggregate in ("rows", "count"):
+            return found
+        return found.divided(self.definition.schema.measures[measure].unit ** (2 if aggregate.startswith("var") else 1))
+
+    def groups(self, dimensions: Sequence[int], box: Box) -> Groups:
+        """The groups by some columns of the rows in a box."""
+        return groups_in(self.definition.schema.domains, dimensions, box, lambda narrow: self.estimate("rows", narrow))
+
+    def _reading_for(self, box: Box, measure: int) -> TreeReading:
+        """The tree of a measure that splits on most of the box's columns, and among these on the fewest others."""
+        if len(self.readings) == 1:
+            return self.readings[0]
+        wanted, shapes = {each.dimension for each in box}, self.definition.shapes
+        mine = (place for place, shape in enumerate(shapes) if shape.measure == measure)
+        return self.readings[max(mine, key=lambda p: (len(wanted & set(shapes[p].columns)), -len(set(shapes[p].columns) - wanted)))]
 
 
 @dataclass(frozen=True, slots=True)

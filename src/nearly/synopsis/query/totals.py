@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from nearly.errors import unknown
+from nearly.plan.values.domains import EXACT_IN_DOUBLES
 from nearly.synopsis.query.features import Features, Number, StratumSums, plain, weighted
 from nearly.synopsis.structure.rows import Floats
 from nearly.synopsis.structure.statistics import (
@@ -211,7 +212,6 @@ def exact_totals(covered: Floats, responses: tuple[int, ...]) -> list[float]:
     return [found[each] for each in responses]
 
 
-LARGEST_WHOLE = 2.0**53
 ROUNDING = 2.0**-42
 """By how much of its turnover a sum may be off."""
 NEGLIGIBLE = 1e-9
@@ -249,13 +249,13 @@ def known_value(aggregate: str, statistics: Floats, turnover: Floats, centre: fl
 
 def rounding(turnover: Floats) -> float:
     """By how much a sum may be off."""
-    whole = not turnover[UNEVEN] and turnover[SIZES] < LARGEST_WHOLE
+    whole = not turnover[UNEVEN] and turnover[SIZES] < EXACT_IN_DOUBLES
     return 0.0 if whole else float(turnover[SIZES]) * ROUNDING
 
 
 def _spread(statistics: Floats, turnover: Floats, divisor: float, *, root: bool) -> KnownValue:
     count, deviation, squares = (float(statistics[each]) for each in (COUNT, SUM, SQUARES))
-    if not turnover[UNEVEN] and turnover[SQUARE_SIZES] < LARGEST_WHOLE:
+    if not turnover[UNEVEN] and turnover[SQUARE_SIZES] < EXACT_IN_DOUBLES:
         variance = (int(squares) * int(count) - int(deviation) ** 2) / (int(count) * int(divisor))
         return _exactly(math.sqrt(variance) if root else variance)
     slack = ROUNDING * (float(turnover[SQUARE_SIZES]) + 2.0 * abs(deviation) / count * float(turnover[SIZES])) / divisor

@@ -16,13 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nearly.algebra.ordered_sets import ONLY_NULL, OrderedSet
-from nearly.errors import SchemaError, Unsupported
+from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan import types
 from nearly.plan.types import DataType
-from nearly.plan.values.domains import OrderedDomain, domain_of
+from nearly.plan.values.domains import EXACT_IN_DOUBLES, OrderedDomain, domain_of
 from nearly.synopsis.structure.rows import LOWEST, MISSING, Floats
 
-LARGEST_WHOLE = 2.0**53
 MOST_DIGITS = 18
 MOST_TEXTS = 100_000
 NOWHERE = (np.inf, -np.inf)
@@ -60,22 +59,24 @@ class Domain:
         self.kind = kind_of(self.name, self.type)
         self.ordered = domain_of(self.type, "UTC", self.name)
         if self.type == types.LONG:  # larger ones are refused below
-            self.ordered = replace(self.ordered, first=-int(LARGEST_WHOLE), end=int(LARGEST_WHOLE) + 1)
+            self.ordered = replace(self.ordered, first=-EXACT_IN_DOUBLES, end=EXACT_IN_DOUBLES + 1)
         self._codes = {text: code for code, text in enumerate(self.texts)}
 
     def add_texts(self, texts: Iterable[str]) -> None:
         """Give new texts the next numbers."""
-        for text in texts:
-            if text not in self._codes:
-                self._codes[text] = len(self.texts)
-                self.texts.append(text)
-        if len(self.texts) > MOST_TEXTS:
+        new = [text for text in dict.fromkeys(texts) if text not in self._codes]
+        self._refuse_many(len(new))
+        self._codes |= {text: len(self.texts) + place for place, text in enumerate(new)}
+        self.texts += new
+
+    def _refuse_many(self, new: int) -> None:
+        if len(self.texts) + new > MOST_TEXTS:
             raise Unsupported(
                 f"column {self.name!r} has more than {MOST_TEXTS:,} different texts, and a synopsis keeps all; use a coarser column"
             )
 
     def forget(self, count: int) -> None:
-        """Keep the first `count` texts only: the numbers of the others were never written down."""
+        """Keep the first `count` texts only: no row has the others."""
         for text in self.texts[count:]:
             del self._codes[text]
         del self.texts[count:]
@@ -84,6 +85,10 @@ class Domain:
         """The coordinates of a column; texts must be in the dictionary."""
         if self.kind == "text":
             codes = pc.index_in(column, value_set=pa.array(self.texts, pa.string()))
+            if codes.null_count != column.null_count:
+                raise EngineError(
+                    f"a text of column {self.name!r} has no number, although it should; drop the synopsis, build it again"
+                )
             return as_floats(codes)
         found = unscaled(column) if isinstance(self.type, types.Decimal) else as_floats(column)
         if self.kind == "number":
@@ -95,12 +100,12 @@ class Domain:
             found = np.where(nan, np.inf, found)
         return found
 
-    def unknown(self, column: pa.Array | pa.ChunkedArray) -> Any:
-        """Which values are texts without a number: no row that was ever taken has one of them."""
+    def check(self, column: pa.Array | pa.ChunkedArray) -> None:
+        """Raise what `coordinates` would, were the texts learnt."""
         if self.kind != "text":
-            return np.zeros(len(column), bool)
-        known = pc.is_in(column, value_set=pa.array(self.texts, pa.string()))
-        return ~as_mask(known) & as_mask(pc.is_valid(column))
+            self.coordinates(column)
+        else:
+            self._refuse_many(len(self.new_texts(column)))
 
     def new_texts(self, column: pa.Array | pa.ChunkedArray) -> list[str]:
         """The different texts of a column that have no number yet, in order of first appearance."""
@@ -161,7 +166,7 @@ class Domain:
 
 def _refuse_unrepresentable(name: str, found: Floats, nulls: int) -> None:
     finite = found[np.isfinite(found)]
-    if finite.size and np.abs(finite).max() > LARGEST_WHOLE:
+    if finite.size and np.abs(finite).max() > EXACT_IN_DOUBLES:
         raise Unsupported(f"column {name!r} has values beyond 2^53, which a synopsis cannot tell apart; cast it to a smaller range")
     if np.isposinf(found).any() or int(np.isneginf(found).sum()) != nulls:
         raise SchemaError(f"column {name!r} holds an infinite value; filter it out or replace it")
@@ -170,7 +175,7 @@ def _refuse_unrepresentable(name: str, found: Floats, nulls: int) -> None:
 def _refuse_rounded(name: str, found: Floats, column: pa.Array | pa.ChunkedArray) -> None:
     """Microseconds after the year 2255 may have no number of their own."""
     finite = np.isfinite(found)
-    if np.abs(found[finite]).max(initial=0.0) > LARGEST_WHOLE:
+    if np.abs(found[finite]).max(initial=0.0) > EXACT_IN_DOUBLES:
         plain = pc.fill_null(column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()), 0)
         if (found[finite].astype(np.int64) != np.asarray(plain)[finite]).any():
             raise Unsupported(

@@ -15,6 +15,8 @@ Mask = npt.NDArray[np.bool_]
 
 MISSING = -np.inf
 """The coordinate of a null: below every number, so that no range with a finite end holds it."""
+MOST_COPIES = 10**9 - 10**6
+"""So many can be drawn from."""
 LOWEST = float(np.finfo(np.float64).min)
 """The lower end of a range that was left open: it holds every number and no null."""
 
@@ -68,20 +70,36 @@ def concatenate(batches: Sequence[Rows]) -> Rows:
     )
 
 
-def kept_without(rows: Rows, gone: Rows) -> Mask:
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """How many rows there are, stored or not, that equal each of some rows, and the seed of the draw which of them are meant."""
+
+    counts: Integers
+    seed: int
+
+    def take(self, chosen: Mask) -> Copies:
+        return Copies(self.counts[chosen], self.seed)
+
+
+def kept_without(rows: Rows, gone: Rows, copies: Copies | None = None) -> Mask:
     """Which rows stay when each of `gone` takes away one row of its identity and values, if there is one.
 
-    (An update leaves two rows of one identity for a moment; the old one must go.)
+    (An update leaves two rows of one identity for a moment; the old one must go.) Where rows are copies of each other, and only
+    some of them are here, those that go are any of them: how many of them are here is drawn, which keeps a sample a random one.
     """
     content = rows.content
     order = np.argsort(content, kind="stable")
     known = content[order]
-    wanted, counts = np.unique(gone.content, return_counts=True)
+    wanted, place, counts = np.unique(gone.content, return_index=True, return_counts=True)
     first = np.searchsorted(known, wanted)
-    hits = np.minimum(np.searchsorted(known, wanted, side="right") - first, counts)
+    there = np.searchsorted(known, wanted, side="right") - first
+    hits = np.minimum(there, counts)
+    if copies is not None:
+        others = np.minimum(np.maximum(copies.counts[place] - there, 0), MOST_COPIES)
+        drawn = np.random.default_rng(copies.seed).hypergeometric(there, others, np.minimum(counts, there + others))
+        hits = np.where((there > 0) & (others > 0), drawn, hits)
     keep = np.ones(len(rows), bool)
-    for start, number in zip(first[hits > 0], hits[hits > 0], strict=True):
-        keep[order[start : start + number]] = False
+    keep[order[np.repeat(first - np.cumsum(hits) + hits, hits) + np.arange(hits.sum())]] = False
     return keep
 
 

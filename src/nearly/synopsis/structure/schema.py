@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nearly.errors import SchemaError, Unsupported, unknown
 from nearly.plan import types
-from nearly.plan.types import DataType, to_arrow
-from nearly.synopsis.structure.domain import LARGEST_WHOLE, Domain, as_floats, unscaled
-from nearly.synopsis.structure.rows import MISSING, Floats, Hashes, Rows, hash_columns, mix, tickets_of
+from nearly.plan.types import DataType
+from nearly.plan.values.domains import EXACT_IN_DOUBLES
+from nearly.synopsis.structure.domain import Domain, as_floats, unscaled
+from nearly.synopsis.structure.rows import MISSING, Floats, Hashes, Mask, Rows, hash_columns, mix, tickets_of
 from nearly.synopsis.structure.tree import Box, Condition
 
 LARGEST_VALUE = 1e70
@@ -107,10 +110,39 @@ class Schema:
             return rows
         return replace(rows, identity=hash_columns([*rows.coordinates, *np.atleast_2d(rows.values)]))
 
-    def learn(self, table: pa.Table | pa.RecordBatch) -> None:
-        """Take new texts into the dictionaries."""
+    def check(self, table: pa.Table) -> None:
+        """Raise an error when rows cannot be held."""
+        for name in self.measured:
+            measured(name, table.column(name))
         for domain in self.domains:
-            domain.add_texts(domain.new_texts(table.column(domain.name)))
+            domain.check(table.column(domain.name))
+
+    @contextmanager
+    def learning(self, table: pa.Table | pa.RecordBatch) -> Iterator[None]:
+        """Take new texts into the dictionaries, for good when the block ends without an error."""
+        known = [len(domain.texts) for domain in self.domains]
+        try:
+            for domain in self.domains:
+                domain.add_texts(domain.new_texts(table.column(domain.name)))
+            yield
+        except BaseException:
+            for domain, count in zip(self.domains, known, strict=True):
+                domain.forget(count)
+            raise
+
+    def copied(self) -> Schema:
+        """The same, for somebody who must not see texts that come later."""
+        return replace(self, domains=[Domain(each.name, each.type, list(each.texts)) for each in self.domains])
+
+    def not_finite(self, table: pa.Table) -> Mask:
+        """Which rows have a measure that is NaN or infinite, or a coordinate that is infinite."""
+        bad = np.zeros(table.num_rows, bool)
+        for name in (*self.names, *self.measured):
+            column = table.column(name)
+            if pa.types.is_floating(column.type):
+                numbers = np.asarray(pc.fill_null(column, 0.0))
+                bad |= ~np.isfinite(numbers) if name in self.measured else np.isinf(numbers)
+        return bad
 
 
 def measured(name: str, column: pa.Array | pa.ChunkedArray) -> Floats:
@@ -122,7 +154,7 @@ def measured(name: str, column: pa.Array | pa.ChunkedArray) -> Floats:
             f"the measure {name!r} holds NaN or infinity, whose sums mean nothing; filter such rows out or replace them"
         )
     largest = np.abs(found[~null]).max(initial=0.0)
-    if largest > (LARGEST_VALUE if pa.types.is_floating(column.type) else LARGEST_WHOLE):
+    if largest > (LARGEST_VALUE if pa.types.is_floating(column.type) else EXACT_IN_DOUBLES):
         raise Unsupported(f"the measure {name!r} holds {largest:g}; whole ones are added up to 2^53, others to {LARGEST_VALUE:g}")
     return np.where(null, np.nan, found) if column.null_count else found
 
@@ -148,22 +180,6 @@ def _words(column: pa.Array | pa.ChunkedArray) -> Hashes:
         hashed: Hashes = util.hash_array(objects, categorize=False)
         return hashed
     return np.ascontiguousarray(as_floats(column)).view(np.uint64)
-
-
-def fitted(schema: Schema, table: pa.Table, name: str) -> pa.Table:
-    """The columns that a synopsis needs, in its order and types; what is missing or does not fit is an error."""
-    spelled = {each.lower(): each for each in table.column_names}
-    kinds = schema.types
-    columns = {}
-    for wanted in schema.columns:
-        if wanted.lower() not in spelled:
-            raise SchemaError(f"the rows lack the column {wanted!r}; synopsis {name!r} needs {', '.join(schema.columns)}")
-        column = table.column(spelled[wanted.lower()])
-        try:
-            columns[wanted] = column.cast(to_arrow(kinds[wanted])) if wanted in kinds else column
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as trouble:
-            raise SchemaError(f"column {wanted!r} must be {kinds[wanted]}: {trouble}") from trouble
-    return pa.table(columns)
 
 
 PAIR = 2

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nearly.synopsis.structure.rows import Floats, Integers, Mask, Rows, concatenate
+from nearly.synopsis.structure.rows import Copies, Floats, Integers, Mask, Rows, concatenate
 from nearly.synopsis.structure.statistics import TURNOVER, Hull, Scales, leaf_statistics, turnover
 from nearly.synopsis.structure.stored_rows import Outliers, Sample, arranged
 from nearly.synopsis.structure.tree import Graft, among
@@ -185,13 +185,13 @@ class TreeState:
         self.leaves.count(self.scales, rest, leaf)
         self.sample = self.sample.with_rows(rest, leaf)
 
-    def delete(self, rows: Rows) -> None:
+    def delete(self, rows: Rows, copies: Copies | None = None) -> None:
         leaf = self.scales.tree.leaf_of(rows.coordinates)
         self.leaves.go(self.scales, rows, leaf)
         far = self.outliers.holds(self.scales, rows, leaf)
         self.outliers = self.outliers.without(rows.take(far))
         self.leaves.discount(self.scales, rows.take(~far), leaf[~far])
-        self.sample = self.sample.without(rows.take(~far))
+        self.sample = self.sample.without(rows.take(~far), copies and copies.take(~far))
 
 
 def grafted(old: TreeState, fresh: TreeState, graft: Graft) -> TreeState:
@@ -222,10 +222,14 @@ def _both(old: Sample | Outliers, fresh: Sample | Outliers, graft: Graft) -> tup
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """Rows that come, or go. An update is a delete followed by an insert."""
+    """Rows that come, or go; an update is both. Of rows that no key tells apart, `copies` says how many equal ones there are."""
 
     insert: bool
     rows: Rows
+    copies: Copies | None = None
+
+    def take(self, chosen: Mask) -> RowChange:
+        return RowChange(self.insert, self.rows.take(chosen), self.copies and self.copies.take(chosen))
 
 
 Changes = Sequence[RowChange]
@@ -239,19 +243,19 @@ def apply(state: TreeState, changes: Changes) -> None:
         if change.insert:
             state.insert(change.rows)
         else:
-            state.delete(change.rows)
+            state.delete(change.rows, change.copies)
 
 
 def of_measure(changes: Changes, measure: int) -> Changes:
     """Changes as the trees of one measure see them."""
-    return [RowChange(each.insert, each.rows.of(measure)) for each in changes]
+    return [replace(each, rows=each.rows.of(measure)) for each in changes]
 
 
 def concerning(changes: Changes, scales: Scales, leaves: slice | None) -> Changes:
     """The part of changes that concerns some leaves of a tree."""
     if leaves is None:
         return changes
-    return [RowChange(each.insert, each.rows.take(among(scales.tree.leaf_of(each.rows.coordinates), leaves))) for each in changes]
+    return [each.take(among(scales.tree.leaf_of(each.rows.coordinates), leaves)) for each in changes]
 
 
 def size(changes: Changes) -> int:

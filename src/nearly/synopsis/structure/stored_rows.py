@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nearly.synopsis.structure.rows import Floats, Integers, Mask, Rows, concatenate, empty, kept_without
+from nearly.synopsis.structure.rows import Copies, Floats, Integers, Mask, Rows, concatenate, empty, kept_without
 from nearly.synopsis.structure.statistics import Scales
 
 
@@ -55,9 +55,9 @@ class Sample:
         joined = concatenate([self.rows, rows.take(chosen)])
         return arranged(joined, np.concatenate([self.leaf, leaf[chosen]]), self.threshold, self.target, self.pooled).within()
 
-    def without(self, rows: Rows) -> Sample:
+    def without(self, rows: Rows, copies: Copies | None = None) -> Sample:
         """The pool after deletes."""
-        return self.kept(kept_without(self.rows, rows)) if len(self) and len(rows) else self
+        return self.kept(kept_without(self.rows, rows, copies)) if len(self) and len(rows) else self
 
     def kept(self, chosen: Mask) -> Sample:
         return Sample(self.rows.take(chosen), self.leaf[chosen], self.threshold, self.target, self.pooled)

@@ -1,10 +1,10 @@
 """One tree at work: changes move it, queries read it, and it is planned again in the background when it no longer suits.
 
-A new tree is built beside the old one from the archive as it was at some change; changes that come meanwhile go to the old tree and
-are kept aside. When the new tree is ready it takes the kept changes, all but the last few without holding anybody up, and replaces
-the old one in one short blocking step (JanusAQP, section 3.4.3, with the last two steps exchanged: the old tree goes on answering
-until the new one has caught up). When that is called for, and for which part of the tree, is section 3.5.4. A part is read alone,
-and takes the place of its leaves in the old tree, whose other leaves have been kept up all the while.
+A new tree is built beside the old one from the table in the version that the old one is at; changes that come meanwhile go to the
+old tree and are kept aside. When the new tree is ready it takes the kept changes, all but the last few without holding anybody up,
+and replaces the old one in one short blocking step (JanusAQP, section 3.4.3, with the last two steps exchanged: the old tree goes
+on answering until the new one has caught up). When that is called for, and for which part of the tree, is section 3.5.4. A part is
+read alone, and takes the place of its leaves in the old tree, whose other leaves have been kept up all the while.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
-from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft_for, finished, plan_tree
+from nearly.synopsis.build.definition import Place
+from nearly.synopsis.build.drafting import Draft, Shape, draft_for, plan_tree
 from nearly.synopsis.query.reading import TreeReading
-from nearly.synopsis.structure.rows import Floats, Hashes
+from nearly.synopsis.structure.rows import Floats
 from nearly.synopsis.structure.state import Changes, TreeState, apply, concerning, grafted, of_measure, size
 from nearly.synopsis.structure.statistics import ROWS, scales_for
 from nearly.synopsis.structure.tree import Graft, Tree, among
@@ -36,28 +37,8 @@ CHECK_SHARE = 0.05
 """The tree is questioned after changes of this share of its rows."""
 
 
-class Archive(Protocol):
-    """Rows at the beginning, and all changes since, numbered from 1."""
-
-    def base(self, draft: Draft) -> LeafCounts:
-        """One pass over the rows at the beginning."""
-        ...
-
-    def changes(self, upto: int) -> Iterator[Changes]:
-        """The changes up to a number, in order."""
-        ...
-
-    def contents(self) -> Hashes:
-        """The content (see `Rows.content`) of every row at the beginning."""
-        ...
-
-
-def rebuild(archive: Archive, draft: Draft, upto: int) -> TreeState:
-    """The state of a new tree, or of the part of it that is drafted, after the change of number `upto`."""
-    state = finished(draft, archive.base(draft))
-    for changes in archive.changes(upto):
-        apply(state, concerning(of_measure(changes, draft.shape.measure), draft.scales, draft.only))
-    return state
+Recount = Callable[[Draft, Place], TreeState]
+"""The state of a new tree, or of the part of it that is drafted, from the rows of its table at some place in its history."""
 
 
 def drift(reading: TreeReading, built: Floats) -> str | None:
@@ -143,21 +124,18 @@ class Repartitioned:
 class LiveTree:
     """A state that one thread at a time may change; queries look at readings of it.
 
-    Trees of one synopsis share a lock, so that all have taken a batch or none.
-    `applied` is the number of the last change that the state has taken.
+    Trees of one synopsis share a lock, so that all have taken a version of the table or none; `place` is the one that this has.
     """
 
-    def __init__(
-        self, shape: Shape, state: TreeState, archive: Archive, lock: threading.RLock | None = None, applied: int = 0
-    ) -> None:
+    def __init__(self, shape: Shape, state: TreeState, recount: Recount, place: Place, lock: threading.RLock | None = None) -> None:
         self.shape = shape
+        self.place = place
         self.history: list[Repartitioned] = []
         self._state = state
-        self._archive = archive
+        self._recount = recount
         self._lock = lock or threading.RLock()
         self._planning = threading.Lock()
         self._kept: list[Changes] | None = None
-        self._applied = applied
         self._since_check = 0
         self._reading: TreeReading | None = None
         if not state.built_variance.size:
@@ -175,16 +153,28 @@ class LiveTree:
                 found = self._reading = self._reading or TreeReading(self._state)
         return found
 
-    def apply(self, changes: Changes, number: int) -> None:
-        """Take the changes of this number, all of them before any later query."""
+    def apply(self, changes: Changes, place: Place) -> None:
+        """Take the changes that lead to a place, all of them before any later query."""
         changes = of_measure(changes, self.shape.measure)
         with self._lock:
             apply(self._state, changes)
             if self._kept is not None:
                 self._kept.append(changes)
-            self._applied = number
+            self.place = place
             self._since_check += size(changes)
             self._reading = None
+
+    @contextmanager
+    def unplanned(self) -> Iterator[None]:
+        """While nobody plans the tree again; whoever does is waited for."""
+        with self._planning:
+            yield
+
+    def restart(self, state: TreeState, place: Place) -> None:
+        """Begin anew with a state, while the tree is `unplanned`."""
+        with self._lock:
+            self._state, self.place, self._reading, self._since_check = state, place, None, 0
+            self._judge_by(self.reading().leaf_variances)
 
     def questionable(self) -> str | None:
         """Why the tree should be planned again, looked at after enough changes; None when it is fine."""
@@ -203,14 +193,14 @@ class LiveTree:
         with self._planning:
             started = time.perf_counter()
             with self._lock:
-                reading, upto = self.reading(), self._applied
+                reading, place = self.reading(), self.place
                 self._kept = []
             try:
                 proposal = self._proposal(reading, levels)
                 if not (force or proposal.worthwhile() or self._state.sample.exhausted):
                     self._judge_by(reading.leaf_variances)
                     return None
-                fresh = self._built(reading, proposal, upto)
+                fresh = self._built(reading, proposal, place)
                 pause = self._exchange(fresh, proposal.graft)
             finally:
                 self._kept = None
@@ -225,14 +215,14 @@ class LiveTree:
         worst = int(reading.leaf_variances.argmax())
         return propose_around(reading, self.shape, worst, None if levels == "auto" else int(levels))
 
-    def _built(self, reading: TreeReading, proposal: Proposal, upto: int) -> TreeState:
+    def _built(self, reading: TreeReading, proposal: Proposal, place: Place) -> TreeState:
         sample = reading.sample
         scales = scales_for(proposal.tree, sample.rows, reading.scales.centre)
         plan = draft_for(self.shape, sample.rows, int(reading.rows), scales, reading.weights)
         if proposal.graft is not None:
             pooled = np.full(proposal.tree.leaves, sample.threshold.min())
             plan = replace(plan, only=proposal.graft.came, ceiling=pooled if sample.pooled else plan.ceiling)
-        return rebuild(self._archive, plan, upto)
+        return self._recount(plan, place)
 
     def _exchange(self, fresh: TreeState, graft: Graft | None) -> float:
         """Bring the new state, or part of it, up to the present and put it in place; returns how long everybody had to wait."""

@@ -1,12 +1,11 @@
-"""A synopsis on disk: a snapshot and a log of the batches applied since.
+"""Snapshots of a synopsis on disk: its trees with the place in the table's history that they are at.
 
-    <directory>/synopsis.json           definition and the number of the snapshot; replacing this file is the commit
-    <directory>/snapshot-<number>/      one file per tree
-    <directory>/log/<number>.npz        one file per batch, whole or absent
-    <directory>/quarantine/<batch>      records that could not be used, one file per batch
+    <directory>/synopsis.json           definition, place and the name of the snapshot; replacing this file is the commit
+    <directory>/snapshot-<version>-<id> one file per tree
+    <directory>/replies-<stream>.json   answers to questions that a stream brought
 
-Law: opening again replays exactly the batches after the snapshot, in order, so none is lost and none is applied twice. What a
-killed writer left half-written is removed when the synopsis is next opened or written to.
+The table's log is the only record of changes, so that a snapshot may be old, and any session may write a newer one. Law: what is
+opened is a snapshot that was written whole. What a killed writer left is removed when the synopsis is next opened or saved.
 """
 
 from __future__ import annotations
@@ -16,131 +15,108 @@ import json
 import shutil
 import uuid
 import zipfile
-from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
-from nearly.engine.storage.catalog import QUARANTINE
 from nearly.engine.storage.durable import write_durably, writing_in
-from nearly.engine.storage.locks import exclusive, is_free
+from nearly.engine.storage.locks import exclusive
 from nearly.errors import EngineError
-from nearly.synopsis.build.definition import Definition
+from nearly.synopsis.build.definition import Definition, Place
 from nearly.synopsis.build.packing import from_bytes, pack_state, to_bytes, unpack_state
 from nearly.synopsis.structure.state import TreeState
-from nearly.synopsis.upkeep.log import ChangeLog
 
 DESCRIPTION = "synopsis.json"
-LOG = "log"
 OWNER = "owner"
 
 
 class Store:
-    """The files of one synopsis. The first write takes the right to write; another writer is an error, readers are not."""
+    """The files of one synopsis; whoever writes has its lock."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.log = ChangeLog(directory / LOG)
-        self._owned = ExitStack()
-        self._writing = False
 
-    def close(self) -> None:
-        self._owned.close()
-        self._writing = False
-
-    @property
-    def writing(self) -> bool:
-        """Whether this is the writer."""
-        return self._writing
-
-    def own(self, identity: str | None = None) -> None:
-        """Become the only writer; `identity` is that of the synopsis that was opened, which must still be the one that is here."""
-        if self._writing:
-            return
+    def create(self, definition: Definition, states: list[TreeState], place: Place) -> None:
+        """The first snapshot; what a synopsis of this name left, dropped by someone who was killed, is removed."""
         with writing_in(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
-        lock = self.directory / OWNER
-        if not is_free(lock):
-            raise EngineError(f"the synopsis in {self.directory} is being changed by another session; close that one first")
-        self._owned.enter_context(exclusive(lock))
-        self._writing = True
-        if identity is not None and self._identity() != identity:
-            self.close()
-            raise EngineError(
-                f"the synopsis in {self.directory} was dropped by another session; ask db.synopsis() in a new session"
-            )
-        self._sweep()
+            with exclusive(self.directory / OWNER):
+                for each in self.directory.iterdir():
+                    if each.is_dir():
+                        shutil.rmtree(each)
+                    elif each.name != OWNER:
+                        each.unlink()
+                self._write(definition, states, place)
 
-    def _identity(self) -> str | None:
+    def save(self, definition: Definition, states: list[TreeState], place: Place, anew: bool = False) -> None:
+        """Commit a snapshot, unless there is a later one already; versions begin `anew` with the table."""
+        if not self.directory.is_dir():
+            raise _dropped(self.directory)
+        with exclusive(self.directory / OWNER):
+            present = self._described()
+            if present.get("identity") != definition.identity:
+                raise _dropped(self.directory)
+            if anew or present["version"] <= place.version:
+                self._write(definition, states, place)
+
+    def load(self) -> tuple[Definition, list[TreeState], Place]:
+        """The definition, the states of the snapshot and their place; leftovers of killed writers are removed."""
         try:
-            return str(json.loads((self.directory / DESCRIPTION).read_text(encoding="utf-8"))["identity"])
-        except (OSError, KeyError, ValueError):
-            return None
+            with contextlib.suppress(EngineError, OSError), exclusive(self.directory / OWNER, "somebody writes"):
+                self._sweep()
+            return self._read()
+        except FileNotFoundError:  # it was replaced while it was read
+            with contextlib.suppress(FileNotFoundError), exclusive(self.directory / OWNER):
+                return self._read()
+            raise EngineError(f"the synopsis in {self.directory} lacks files; drop it and build it again") from None
 
-    def clear(self) -> None:
-        """Remove what a synopsis of this name, dropped by someone who was killed, left behind."""
-        self.own()
+    def drop(self) -> None:
+        """Remove everything; from the first step on nobody finds the synopsis."""
+        with writing_in(self.directory), exclusive(self.directory / OWNER):
+            (self.directory / DESCRIPTION).unlink()
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _write(self, definition: Definition, states: list[TreeState], place: Place) -> None:
+        name = f"snapshot-{place.version}-{uuid.uuid4().hex[:8]}"
         with writing_in(self.directory):
-            for each in self.directory.iterdir():
-                if each.is_dir():
-                    shutil.rmtree(each)
-                elif each.name != OWNER:
-                    each.unlink()
-
-    def tidy(self) -> None:
-        """Remove what a killed writer left half-written, unless somebody is writing or nothing may be written here."""
-        lock = self.directory / OWNER
-        with contextlib.suppress(EngineError, OSError):
-            if not self._writing and self._leftovers() and is_free(lock):
-                with exclusive(lock):
-                    self._sweep()
-
-    def _leftovers(self) -> list[Path]:
-        """Drafts of files, and snapshots that the description does not name."""
-        try:
-            present = json.loads((self.directory / DESCRIPTION).read_text(encoding="utf-8"))["snapshot"]
-        except (OSError, KeyError, ValueError):
-            return []
-        drafts = [path for folder in ("", LOG, QUARANTINE, present) for path in (self.directory / folder).glob(".*.*")]
-        return drafts + [path for path in self.directory.glob("snapshot-*") if path.name != present]
-
-    def _sweep(self) -> None:
-        """Remove what is left over; what cannot be removed does no harm and waits for the next time."""
-        for path in self._leftovers():
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                with contextlib.suppress(OSError):
-                    path.unlink()
-
-    def save(self, definition: Definition, states: list[TreeState], number: int, streams: Mapping[str, int]) -> None:
-        """Commit a snapshot of the states after batch `number`."""
-        self.own()
-        name = f"snapshot-{number}-{uuid.uuid4().hex[:8]}"
-        folder = self.directory / name
-        with writing_in(self.directory):
-            folder.mkdir(parents=True)
-        for place, state in enumerate(states):
-            write_durably(folder / f"tree-{place}.npz", to_bytes(pack_state(state)))
-        description = definition.to_json() | {"snapshot": name, "number": number, "streams": dict(streams)}
+            (self.directory / name).mkdir()
+        for number, state in enumerate(states):
+            write_durably(self.directory / name / f"tree-{number}.npz", to_bytes(pack_state(state)))
+        description = definition.to_json() | {"snapshot": name, **place._asdict()}
         write_durably(self.directory / DESCRIPTION, json.dumps(description, ensure_ascii=False).encode())
         self._sweep()
 
-    def load(self) -> tuple[Definition, list[TreeState], int, dict[str, int]]:
-        """The definition, the states of the snapshot, its number, and the last batch of each stream."""
+    def _read(self) -> tuple[Definition, list[TreeState], Place]:
         try:
             text = (self.directory / DESCRIPTION).read_text(encoding="utf-8")
             definition, found = Definition.from_json(text), json.loads(text)
             folder = self.directory / found["snapshot"]
-            states = [
-                unpack_state(from_bytes((folder / f"tree-{place}.npz").read_bytes())) for place in range(len(definition.shapes))
-            ]
+            trees = [folder / f"tree-{number}.npz" for number in range(len(definition.shapes))]
+            states = [unpack_state(from_bytes(tree.read_bytes())) for tree in trees]
+            return definition, states, Place(int(found["version"]), str(found["content"]))
+        except FileNotFoundError:
+            raise
         except (OSError, KeyError, ValueError, zipfile.BadZipFile) as trouble:
             raise EngineError(
                 f"the synopsis in {self.directory} cannot be read: {trouble}; drop it and build it again"
             ) from trouble
-        return definition, states, int(found["number"]), dict(found["streams"])
 
-    @property
-    def quarantined(self) -> int:
-        """How many records were put aside."""
-        return sum(path.read_bytes().count(b"\n") for path in (self.directory / QUARANTINE).glob("*.jsonl"))
+    def _described(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads((self.directory / DESCRIPTION).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found
+
+    def _sweep(self) -> None:
+        """Remove drafts and snapshots that the description does not name; what cannot be removed does no harm and waits."""
+        present = self._described().get("snapshot")
+        for path in (*self.directory.glob("snapshot-*"), *self.directory.glob(".*.*"), *self.directory.glob("snapshot-*/.*.*")):
+            if present is not None and path.is_dir() and path.name != present:
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.is_file():
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+def _dropped(directory: Path) -> EngineError:
+    return EngineError(f"the synopsis in {directory} was dropped by another session")

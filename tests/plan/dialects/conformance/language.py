@@ -5,13 +5,14 @@ A string is a column, `Text` a string constant, a tuple a call, any other Python
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from nearly.plan import functions
-from nearly.plan.expressions import Column, Expression
-from nearly.plan.types import DataType, from_name
+from nearly.plan.expressions import Column, Expression, Literal
+from nearly.plan.types import BOOLEAN, DATE, DOUBLE, NULL, STRING, DataType, from_name
 
 INFIX = {"+", "-", "*", "/", "div", "%", "=", "<=>", "<", ">", "<=", ">=", "<>", "and", "or", "||"}
 
@@ -28,13 +29,21 @@ class Number:
     text: str
 
 
+def literal(value: Any) -> Literal:
+    """A constant with the type that Spark gives it."""
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return functions.number(f"{value:f}" if isinstance(value, Decimal) else str(value))
+    types = {type(None): NULL, bool: BOOLEAN, float: DOUBLE, str: STRING, dt.date: DATE}
+    return Literal(types[type(value)], value)
+
+
 def typed(case: Any, columns: dict[str, DataType]) -> Expression:
     """The case through nearly's function table."""
     match case:
         case str():
             return Column(columns[case], case)
         case Text(value):
-            return functions.literal(value)
+            return literal(value)
         case Number(text):
             return functions.number(text)
         case ("cast", operand, type_):
@@ -47,7 +56,7 @@ def typed(case: Any, columns: dict[str, DataType]) -> Expression:
             return functions.date(text)
         case (name, *arguments):
             return functions.call(name, [typed(each, columns) for each in arguments])
-    return functions.literal(case)
+    return literal(case)
 
 
 def written(case: Any) -> str:

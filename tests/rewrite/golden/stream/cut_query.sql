@@ -471,18 +471,33 @@ select count(*) c, sum(v) s from event where v > (select avg(v) from event) or k
 --     Project c_13 = count_11, s_14 = sum_12
 --       Project count_11 = coalesce(whole_stream6, 0), sum_12 = whole_stream8
 --         Aggregate by [] of [whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7)]
---           Join inner on ((cast(v_3 as decimal(12,5)) > avg(v)_10) or (kind_2 = 3))
---             Input stage_2
---             Project avg(v)_10 = avg_9
---               Project avg_9 = average_of(whole_stream2, whole_stream4)
---                 Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
---                   Input stage_1
+--           Union all
+--             Project part_stream5, part_stream7
+--               Filter decided_stream9
+--                 Input stage_2
+--             Project part_stream5, part_stream7
+--               Join inner on ((cast(v_3 as decimal(12,5)) > avg(v)_10) or (kind_2 = 3))
+--                 Filter not(decided_stream9)
+--                   Input stage_2
+--                 Project avg(v)_10 = avg_9
+--                   Project avg_9 = average_of(whole_stream2, whole_stream4)
+--                     Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--                       Input stage_1
 -- stage_1, unit v_7_unit, parts by []:
 --   Aggregate by [v_7_unit] of [part_stream1 = sum(v_7), part_stream3 = count(v_7)]
 --     Scan event [v, @unit]    -- units
--- stage_2, unit kind_2_unit, parts by [kind_2, v_3]:
---   Aggregate by [kind_2_unit, kind_2, v_3] of [part_stream5 = count(*), part_stream7 = sum(v_3)]
---     Scan event [kind, v, @unit]    -- units
+-- stage_2, unit kind_2_unit, parts by [kind_2, v_3, decided_stream9]:
+--   Aggregate by [kind_2_unit, kind_2 = case(((coalesce((cast(cast(v_3 as decimal(12,5)) as double) > high@0_0), False) or coalesce((kind_2 = 3), False)) and isnotnull(low@0_0)), null, kind_2), v_3 = case(((coalesce((cast(cast(v_3 as decimal(12,5)) as double) > high@0_0), False) or coalesce((kind_2 = 3), False)) and isnotnull(low@0_0)), null, v_3), decided_stream9 = ((coalesce((cast(cast(v_3 as decimal(12,5)) as double) > high@0_0), False) or coalesce((kind_2 = 3), False)) and isnotnull(low@0_0))] of [part_stream5 = count(*), part_stream7 = sum(v_3)]
+--     Filter not(((isnull(cast(cast(v_3 as decimal(12,5)) as double)) or coalesce((cast(cast(v_3 as decimal(12,5)) as double) <= low@0_0), False)) and not(coalesce((kind_2 = 3), False))))
+--       Join left on True
+--         Scan event [kind, v, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [kind_2, v_3] until decided_stream9:
+--   Project value_0 = cast(avg(v)_10 as double)
+--     Project avg(v)_10 = avg_9
+--       Project avg_9 = average_of(whole_stream2, whole_stream4)
+--         Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--           Input stage_1
 
 -- name: deviations
 select kind, stddev(x) s, count(*) c from event group by kind
@@ -524,3 +539,23 @@ select 1 as one from event
 --   Project one_5
 --     Project one_5 = 1
 --       Scan event []    -- units
+
+-- name: union_of_two
+select count(*) c from (select k a from event union select vk from visit) t
+-- expected:
+-- tail:
+--   Project c_11
+--     Project c_11 = count_10
+--       Aggregate by [] of [count_10 = count(*)]
+--         Project
+--           Aggregate by [a_9] of []
+--             Input stage_1
+-- stage_1, unit unit_stream1, parts by [a_9]:
+--   Aggregate by [unit_stream1, a_9] of []
+--     Union all
+--       Project a_5, unit_stream2 = k_1_unit
+--         Project a_5 = k_1, k_1_unit
+--           Scan event [k, @unit]    -- units
+--       Project vk_8, unit_stream3 = vk_6_unit
+--         Project vk_8 = vk_6, vk_6_unit
+--           Scan visit [vk, @unit]    -- units

@@ -22,8 +22,8 @@ select avg(v) p, count(*) c from event where x > (select avg(x) from event)
 --   Aggregate by [x_8_unit] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
 --     Scan event [x, @unit]    -- units
 -- stage_2, unit v_3_unit, parts by [x_4, decided_stream11]:
---   Aggregate by [v_3_unit, x_4 = case(coalesce((x_4 > high_0), False), null, x_4), decided_stream11 = coalesce((x_4 > high_0), False)] of [part_stream5 = sum(v_3), part_stream7 = count(v_3), part_stream9 = count(*)]
---     Filter not((isnull(x_4) or coalesce((x_4 <= low_0), False)))
+--   Aggregate by [v_3_unit, x_4 = case((coalesce((x_4 > high@0_0), False) and isnotnull(low@0_0)), null, x_4), decided_stream11 = (coalesce((x_4 > high@0_0), False) and isnotnull(low@0_0))] of [part_stream5 = sum(v_3), part_stream7 = count(v_3), part_stream9 = count(*)]
+--     Filter not((isnull(x_4) or coalesce((x_4 <= low@0_0), False)))
 --       Join left on True
 --         Scan event [v, x, @unit]    -- units
 --         Input ranges_2
@@ -58,9 +58,9 @@ select sum(e.v) s, count(*) c from event e join (select kind g, avg(x) mean from
 --   Aggregate by [kind_6_unit, kind_6] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
 --     Scan event [kind, x, @unit]    -- units
 -- stage_2, unit kind_2_unit, parts by [kind_2, x_4, decided_stream9]:
---   Aggregate by [kind_2_unit, kind_2 = case(coalesce((x_4 < low_0), False), null, kind_2), x_4 = case(coalesce((x_4 < low_0), False), null, x_4), decided_stream9 = coalesce((x_4 < low_0), False)] of [part_stream5 = sum(v_3), part_stream7 = count(*)]
---     Filter not((isnull(x_4) or coalesce((x_4 >= high_0), False)))
---       Join left on (kind_2 = key_0)
+--   Aggregate by [kind_2_unit, kind_2 = case((coalesce((x_4 < low@0_0), False) and isnotnull(key@0_0)), null, kind_2), x_4 = case((coalesce((x_4 < low@0_0), False) and isnotnull(key@0_0)), null, x_4), decided_stream9 = (coalesce((x_4 < low@0_0), False) and isnotnull(key@0_0))] of [part_stream5 = sum(v_3), part_stream7 = count(*)]
+--     Filter not((isnull(x_4) or coalesce((x_4 >= high@0_0), False)))
+--       Join left on (kind_2 = key@0_0)
 --         Scan event [kind, v, x, @unit]    -- units
 --         Input ranges_2
 -- ranges_2, for [kind_2, x_4] until decided_stream9:
@@ -94,8 +94,8 @@ select kind, count(*) c from event where x <= (select avg(x) from event) group b
 --   Aggregate by [x_8_unit] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
 --     Scan event [x, @unit]    -- units
 -- stage_2, unit kind_2_unit, parts by [kind_2, x_4, decided_stream7]:
---   Aggregate by [kind_2_unit, kind_2, x_4 = case(coalesce((x_4 <= low_0), False), null, x_4), decided_stream7 = coalesce((x_4 <= low_0), False)] of [part_stream5 = count(*)]
---     Filter not((isnull(x_4) or coalesce((x_4 > high_0), False)))
+--   Aggregate by [kind_2_unit, kind_2, x_4 = case((coalesce((x_4 <= low@0_0), False) and isnotnull(low@0_0)), null, x_4), decided_stream7 = (coalesce((x_4 <= low@0_0), False) and isnotnull(low@0_0))] of [part_stream5 = count(*)]
+--     Filter not((isnull(x_4) or coalesce((x_4 > high@0_0), False)))
 --       Join left on True
 --         Scan event [kind, x, @unit]    -- units
 --         Input ranges_2
@@ -130,9 +130,9 @@ select count(*) c from event e join (select kind g, avg(x) mean, min(x) least fr
 --   Aggregate by [kind_6_unit, kind_6] of [part_stream1 = sum(x_8), part_stream3 = count(x_8), part_stream5 = min(x_8)]
 --     Scan event [kind, x, @unit]    -- units
 -- stage_2, unit kind_2_unit, parts by [kind_2, x_4, decided_stream9]:
---   Aggregate by [kind_2_unit, kind_2 = case((coalesce((x_4 < low_0), False) and coalesce((x_4 >= high_1), False)), null, kind_2), x_4 = case((coalesce((x_4 < low_0), False) and coalesce((x_4 >= high_1), False)), null, x_4), decided_stream9 = (coalesce((x_4 < low_0), False) and coalesce((x_4 >= high_1), False))] of [part_stream7 = count(*)]
---     Filter (not((isnull(x_4) or coalesce((x_4 >= high_0), False))) and not((isnull(x_4) or coalesce((x_4 < low_1), False))))
---       Join left on (kind_2 = key_0)
+--   Aggregate by [kind_2_unit, kind_2 = case(((coalesce((x_4 < low@0_0), False) and coalesce((x_4 >= high@0_1), False)) and isnotnull(key@0_0)), null, kind_2), x_4 = case(((coalesce((x_4 < low@0_0), False) and coalesce((x_4 >= high@0_1), False)) and isnotnull(key@0_0)), null, x_4), decided_stream9 = ((coalesce((x_4 < low@0_0), False) and coalesce((x_4 >= high@0_1), False)) and isnotnull(key@0_0))] of [part_stream7 = count(*)]
+--     Filter not(((isnull(x_4) or coalesce((x_4 >= high@0_0), False)) or (isnull(x_4) or coalesce((x_4 < low@0_1), False))))
+--       Join left on (kind_2 = key@0_0)
 --         Scan event [kind, x, @unit]    -- units
 --         Input ranges_2
 -- ranges_2, for [kind_2, x_4] until decided_stream9:
@@ -140,4 +140,454 @@ select count(*) c from event e join (select kind g, avg(x) mean, min(x) least fr
 --     Project g_11 = kind_6, mean_12 = avg_9, least_13 = min_10
 --       Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4), min_10 = whole_stream6
 --         Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3), whole_stream6 = min(part_stream5)]
+--           Input stage_1
+
+-- name: equal_to_the_greatest
+select count(*) c, sum(v) s from event where x = (select max(x) from event)
+-- expected:
+-- tail:
+--   Project c_13, s_14
+--     Project c_13 = count_11, s_14 = sum_12
+--       Project count_11 = coalesce(whole_stream4, 0), sum_12 = whole_stream6
+--         Aggregate by [] of [whole_stream4 = sum(part_stream3), whole_stream6 = sum(part_stream5)]
+--           Union all
+--             Project part_stream3, part_stream5
+--               Filter decided_stream7
+--                 Input stage_2
+--             Project part_stream3, part_stream5
+--               Join inner on (x_4 = max(x)_10)
+--                 Filter not(decided_stream7)
+--                   Input stage_2
+--                 Project max(x)_10 = max_9
+--                   Project max_9 = whole_stream2
+--                     Aggregate by [] of [whole_stream2 = max(part_stream1)]
+--                       Input stage_1
+-- stage_1, unit x_8_unit, parts by []:
+--   Aggregate by [x_8_unit] of [part_stream1 = max(x_8)]
+--     Scan event [x, @unit]    -- units
+-- stage_2, unit v_3_unit, parts by [x_4, decided_stream7]:
+--   Aggregate by [v_3_unit, x_4 = case(False, null, x_4), decided_stream7 = False] of [part_stream3 = count(*), part_stream5 = sum(v_3)]
+--     Filter not((isnull(x_4) or (coalesce((x_4 < low@0_0), False) or coalesce((x_4 > high@0_0), False))))
+--       Join left on True
+--         Scan event [v, x, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [x_4] until decided_stream7:
+--   Project value_0 = max(x)_10
+--     Project max(x)_10 = max_9
+--       Project max_9 = whole_stream2
+--         Aggregate by [] of [whole_stream2 = max(part_stream1)]
+--           Input stage_1
+
+-- name: equal_by_key
+select sum(v) s from event e where x = (select max(x) from event f where f.kind = e.kind)
+-- expected:
+-- tail:
+--   Project s_12
+--     Project s_12 = sum_11
+--       Project sum_11 = whole_stream4
+--         Aggregate by [] of [whole_stream4 = sum(part_stream3)]
+--           Union all
+--             Project part_stream3
+--               Filter decided_stream5
+--                 Input stage_2
+--             Project part_stream3
+--               Filter (x_4 = max(x)_10)
+--                 Join left on (correlated_sub1 = kind_2)
+--                   Filter not(decided_stream5)
+--                     Input stage_2
+--                   Project max(x)_10 = max_9, correlated_sub1
+--                     Project correlated_sub1, max_9 = whole_stream2
+--                       Aggregate by [correlated_sub1] of [whole_stream2 = max(part_stream1)]
+--                         Input stage_1
+-- stage_1, unit kind_6_unit, parts by [correlated_sub1]:
+--   Aggregate by [kind_6_unit, correlated_sub1 = kind_6] of [part_stream1 = max(x_8)]
+--     Scan event [kind, x, @unit]    -- units
+-- stage_2, unit kind_2_unit, parts by [kind_2, x_4, decided_stream5]:
+--   Aggregate by [kind_2_unit, kind_2 = case(False, null, kind_2), x_4 = case(False, null, x_4), decided_stream5 = False] of [part_stream3 = sum(v_3)]
+--     Filter not((isnull(x_4) or (coalesce((x_4 < low@0_0), False) or coalesce((x_4 > high@0_0), False))))
+--       Join left on (kind_2 = key@0_0)
+--         Scan event [kind, v, x, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [kind_2, x_4] until decided_stream5:
+--   Project key_0 = correlated_sub1, value_0 = max(x)_10
+--     Project max(x)_10 = max_9, correlated_sub1
+--       Project correlated_sub1, max_9 = whole_stream2
+--         Aggregate by [correlated_sub1] of [whole_stream2 = max(part_stream1)]
+--           Input stage_1
+
+-- name: not_equal
+select count(*) c from event where x <> (select avg(x) from event)
+-- expected:
+-- tail:
+--   Project c_12
+--     Project c_12 = count_11
+--       Project count_11 = coalesce(whole_stream6, 0)
+--         Aggregate by [] of [whole_stream6 = sum(part_stream5)]
+--           Union all
+--             Project part_stream5
+--               Filter decided_stream7
+--                 Input stage_2
+--             Project part_stream5
+--               Join inner on (x_4 <> avg(x)_10)
+--                 Filter not(decided_stream7)
+--                   Input stage_2
+--                 Project avg(x)_10 = avg_9
+--                   Project avg_9 = average_of(whole_stream2, whole_stream4)
+--                     Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--                       Input stage_1
+-- stage_1, unit x_8_unit, parts by []:
+--   Aggregate by [x_8_unit] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
+--     Scan event [x, @unit]    -- units
+-- stage_2, unit x_4_unit, parts by [x_4, decided_stream7]:
+--   Aggregate by [x_4_unit, x_4 = case(((coalesce((x_4 < low@0_0), False) or coalesce((x_4 > high@0_0), False)) and isnotnull(low@0_0)), null, x_4), decided_stream7 = ((coalesce((x_4 < low@0_0), False) or coalesce((x_4 > high@0_0), False)) and isnotnull(low@0_0))] of [part_stream5 = count(*)]
+--     Filter not(isnull(x_4))
+--       Join left on True
+--         Scan event [x, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [x_4] until decided_stream7:
+--   Project value_0 = avg(x)_10
+--     Project avg(x)_10 = avg_9
+--       Project avg_9 = average_of(whole_stream2, whole_stream4)
+--         Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--           Input stage_1
+
+-- name: in_groups
+select sum(v) s from event where kind in (select kind from event group by kind having avg(x) > 75)
+-- expected:
+-- tail:
+--   Project s_12
+--     Project s_12 = sum_11
+--       Project sum_11 = whole_stream6
+--         Aggregate by [] of [whole_stream6 = sum(part_stream5)]
+--           Union all
+--             Project part_stream5
+--               Filter decided_stream7
+--                 Input stage_2
+--             Project part_stream5
+--               Join semi on (kind_2 = kind_10)
+--                 Filter not(decided_stream7)
+--                   Input stage_2
+--                 Project kind_10 = kind_6
+--                   Filter (avg_9 > 75.0)
+--                     Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4)
+--                       Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--                         Input stage_1
+-- stage_1, unit kind_6_unit, parts by [kind_6]:
+--   Aggregate by [kind_6_unit, kind_6] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
+--     Scan event [kind, x, @unit]    -- units
+-- stage_2, unit kind_2_unit, parts by [kind_2, decided_stream7]:
+--   Aggregate by [kind_2_unit, kind_2 = case((coalesce((75.0 < low@0_0), False) and isnotnull(key@0_0)), null, kind_2), decided_stream7 = (coalesce((75.0 < low@0_0), False) and isnotnull(key@0_0))] of [part_stream5 = sum(v_3)]
+--     Filter not(coalesce((75.0 >= high@0_0), False))
+--       Join left on (kind_2 = key@0_0)
+--         Scan event [kind, v, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [kind_2] until decided_stream7:
+--   Project key_0 = kind_10, value_0 = avg_9
+--     Project kind_10 = kind_6, avg_9
+--       Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4)
+--         Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--           Input stage_1
+
+-- name: not_exists
+select count(*) c from event e where not exists (select 1 from (select kind g, avg(x) m from event group by kind) q where q.g = e.kind and q.m > 75 and e.x > 10)
+-- expected:
+-- tail:
+--   Project c_14
+--     Project c_14 = count_13
+--       Project count_13 = coalesce(whole_stream6, 0)
+--         Aggregate by [] of [whole_stream6 = sum(part_stream5)]
+--           Union all
+--             Project part_stream5
+--               Filter decided_stream7
+--                 Input stage_2
+--             Project part_stream5
+--               Join anti on ((g_10 = kind_2) and (x_4 > 10.0))
+--                 Filter not(decided_stream7)
+--                   Input stage_2
+--                 Project g_10
+--                   Project g_10 = kind_6
+--                     Filter (avg_9 > 75.0)
+--                       Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4)
+--                         Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--                           Input stage_1
+-- stage_1, unit kind_6_unit, parts by [kind_6]:
+--   Aggregate by [kind_6_unit, kind_6] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
+--     Scan event [kind, x, @unit]    -- units
+-- stage_2, unit kind_2_unit, parts by [kind_2, x_4, decided_stream7]:
+--   Aggregate by [kind_2_unit, kind_2 = case((isnotnull(key@0_0) and (not(coalesce((x_4 > 10.0), False)) or coalesce((75.0 >= high@0_0), False))), null, kind_2), x_4 = case((isnotnull(key@0_0) and (not(coalesce((x_4 > 10.0), False)) or coalesce((75.0 >= high@0_0), False))), null, x_4), decided_stream7 = (isnotnull(key@0_0) and (not(coalesce((x_4 > 10.0), False)) or coalesce((75.0 >= high@0_0), False)))] of [part_stream5 = count(*)]
+--     Filter not((isnotnull(key@0_0) and (coalesce((x_4 > 10.0), False) and coalesce((75.0 < low@0_0), False))))
+--       Join left on (kind_2 = key@0_0)
+--         Scan event [kind, x, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [kind_2, x_4] until decided_stream7:
+--   Project key_0 = g_10, value_0 = avg_9
+--     Project g_10, avg_9
+--       Project g_10 = kind_6, avg_9
+--         Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4)
+--           Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--             Input stage_1
+
+-- name: exists_or
+select sum(v) s from event e where x > 50 or exists (select 1 from (select kind g, avg(x) m from event group by kind) q where q.g = e.kind and q.m > 75)
+-- expected:
+-- tail:
+--   Project s_14
+--     Project s_14 = sum_13
+--       Project sum_13 = whole_stream6
+--         Aggregate by [] of [whole_stream6 = sum(part_stream5)]
+--           Union all
+--             Project part_stream5
+--               Filter decided_stream7
+--                 Input stage_2
+--             Project part_stream5
+--               Filter ((x_4 > 50.0) or isnotnull(mark_sub1))
+--                 Join left on (mark_sub1 = kind_2)
+--                   Filter not(decided_stream7)
+--                     Input stage_2
+--                   Aggregate by [mark_sub1 = g_10] of []
+--                     Project g_10
+--                       Project g_10 = kind_6
+--                         Filter (avg_9 > 75.0)
+--                           Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4)
+--                             Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--                               Input stage_1
+-- stage_1, unit kind_6_unit, parts by [kind_6]:
+--   Aggregate by [kind_6_unit, kind_6] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
+--     Scan event [kind, x, @unit]    -- units
+-- stage_2, unit kind_2_unit, parts by [kind_2, x_4, decided_stream7]:
+--   Aggregate by [kind_2_unit, kind_2 = case((coalesce((x_4 > 50.0), False) or (isnotnull(key@0_0) and coalesce((75.0 < low@0_0), False))), null, kind_2), x_4 = case((coalesce((x_4 > 50.0), False) or (isnotnull(key@0_0) and coalesce((75.0 < low@0_0), False))), null, x_4), decided_stream7 = (coalesce((x_4 > 50.0), False) or (isnotnull(key@0_0) and coalesce((75.0 < low@0_0), False)))] of [part_stream5 = sum(v_3)]
+--     Filter not((not(coalesce((x_4 > 50.0), False)) and (isnotnull(key@0_0) and coalesce((75.0 >= high@0_0), False))))
+--       Join left on (kind_2 = key@0_0)
+--         Scan event [kind, v, x, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [kind_2, x_4] until decided_stream7:
+--   Project key_0 = mark_sub1, value_0 = avg_9
+--     Project mark_sub1 = g_10, avg_9
+--       Project g_10, avg_9
+--         Project g_10 = kind_6, avg_9
+--           Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4)
+--             Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--               Input stage_1
+
+-- name: or
+select count(*) c, sum(v) s from event where x > (select 1.5 * avg(x) from event) or v < (select avg(v) - 2 from event)
+-- expected:
+-- tail:
+--   Project c_19, s_20
+--     Project c_19 = count_17, s_20 = sum_18
+--       Project count_17 = coalesce(whole_stream10, 0), sum_18 = whole_stream12
+--         Aggregate by [] of [whole_stream10 = sum(part_stream9), whole_stream12 = sum(part_stream11)]
+--           Union all
+--             Project part_stream9, part_stream11
+--               Filter decided_stream13
+--                 Input stage_3
+--             Project part_stream9, part_stream11
+--               Join inner on ((x_4 > value_10) or (cast(v_3 as decimal(13,5)) < (avg(v) - 2)_16))
+--                 Join cross
+--                   Filter not(decided_stream13)
+--                     Input stage_3
+--                   Project value_10 = (1.5 * avg_9)
+--                     Project avg_9 = average_of(whole_stream2, whole_stream4)
+--                       Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--                         Input stage_1
+--                 Project (avg(v) - 2)_16 = (avg_15 - 2)
+--                   Project avg_15 = average_of(whole_stream6, whole_stream8)
+--                     Aggregate by [] of [whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7)]
+--                       Input stage_2
+-- stage_1, unit x_8_unit, parts by []:
+--   Aggregate by [x_8_unit] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
+--     Scan event [x, @unit]    -- units
+-- stage_2, unit v_13_unit, parts by []:
+--   Aggregate by [v_13_unit] of [part_stream5 = sum(v_13), part_stream7 = count(v_13)]
+--     Scan event [v, @unit]    -- units
+-- stage_3, unit v_3_unit, parts by [v_3, x_4, decided_stream13]:
+--   Aggregate by [v_3_unit, v_3 = case((((coalesce((x_4 > high@0_0), False) or coalesce((cast(cast(v_3 as decimal(13,5)) as double) < low@1_0), False)) and isnotnull(low@0_0)) and isnotnull(low@1_0)), null, v_3), x_4 = case((((coalesce((x_4 > high@0_0), False) or coalesce((cast(cast(v_3 as decimal(13,5)) as double) < low@1_0), False)) and isnotnull(low@0_0)) and isnotnull(low@1_0)), null, x_4), decided_stream13 = (((coalesce((x_4 > high@0_0), False) or coalesce((cast(cast(v_3 as decimal(13,5)) as double) < low@1_0), False)) and isnotnull(low@0_0)) and isnotnull(low@1_0))] of [part_stream9 = count(*), part_stream11 = sum(v_3)]
+--     Filter not(((isnull(x_4) or coalesce((x_4 <= low@0_0), False)) and (isnull(cast(cast(v_3 as decimal(13,5)) as double)) or coalesce((cast(cast(v_3 as decimal(13,5)) as double) >= high@1_0), False))))
+--       Join left on True
+--         Join left on True
+--           Scan event [v, x, @unit]    -- units
+--           Input ranges_3
+--         Input ranges_3_1
+-- ranges_3, for [v_3, x_4] until decided_stream13:
+--   Project value_0 = value_10
+--     Project value_10 = (1.5 * avg_9)
+--       Project avg_9 = average_of(whole_stream2, whole_stream4)
+--         Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--           Input stage_1
+-- ranges_3_1, for [v_3, x_4] until decided_stream13:
+--   Project value_0 = cast((avg(v) - 2)_16 as double)
+--     Project (avg(v) - 2)_16 = (avg_15 - 2)
+--       Project avg_15 = average_of(whole_stream6, whole_stream8)
+--         Aggregate by [] of [whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7)]
+--           Input stage_2
+
+-- name: two_lookups
+select count(*) c from event e where x > (select avg(x) from event) and v < (select avg(v) from event f where f.kind = e.kind)
+-- expected:
+-- tail:
+--   Project c_18
+--     Project c_18 = count_17
+--       Project count_17 = coalesce(whole_stream10, 0)
+--         Aggregate by [] of [whole_stream10 = sum(part_stream9)]
+--           Union all
+--             Project part_stream9
+--               Filter decided_stream11
+--                 Input stage_3
+--             Project part_stream9
+--               Filter (cast(v_3 as decimal(12,5)) < avg(v)_16)
+--                 Join left on (correlated_sub1 = kind_2)
+--                   Join inner on (x_4 > avg(x)_10)
+--                     Filter not(decided_stream11)
+--                       Input stage_3
+--                     Project avg(x)_10 = avg_9
+--                       Project avg_9 = average_of(whole_stream2, whole_stream4)
+--                         Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--                           Input stage_1
+--                   Project avg(v)_16 = avg_15, correlated_sub1
+--                     Project correlated_sub1, avg_15 = average_of(whole_stream6, whole_stream8)
+--                       Aggregate by [correlated_sub1] of [whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7)]
+--                         Input stage_2
+-- stage_1, unit x_8_unit, parts by []:
+--   Aggregate by [x_8_unit] of [part_stream1 = sum(x_8), part_stream3 = count(x_8)]
+--     Scan event [x, @unit]    -- units
+-- stage_2, unit kind_12_unit, parts by [correlated_sub1]:
+--   Aggregate by [kind_12_unit, correlated_sub1 = kind_12] of [part_stream5 = sum(v_13), part_stream7 = count(v_13)]
+--     Scan event [kind, v, @unit]    -- units
+-- stage_3, unit kind_2_unit, parts by [kind_2, v_3, x_4, decided_stream11]:
+--   Aggregate by [kind_2_unit, kind_2 = case(((coalesce((x_4 > high@0_0), False) and coalesce((cast(cast(v_3 as decimal(12,5)) as double) < low@1_0), False)) and isnotnull(low@0_0)), null, kind_2), v_3 = case(((coalesce((x_4 > high@0_0), False) and coalesce((cast(cast(v_3 as decimal(12,5)) as double) < low@1_0), False)) and isnotnull(low@0_0)), null, v_3), x_4 = case(((coalesce((x_4 > high@0_0), False) and coalesce((cast(cast(v_3 as decimal(12,5)) as double) < low@1_0), False)) and isnotnull(low@0_0)), null, x_4), decided_stream11 = ((coalesce((x_4 > high@0_0), False) and coalesce((cast(cast(v_3 as decimal(12,5)) as double) < low@1_0), False)) and isnotnull(low@0_0))] of [part_stream9 = count(*)]
+--     Filter not(((isnull(x_4) or coalesce((x_4 <= low@0_0), False)) or (isnull(cast(cast(v_3 as decimal(12,5)) as double)) or coalesce((cast(cast(v_3 as decimal(12,5)) as double) >= high@1_0), False))))
+--       Join left on (kind_2 = key@1_0)
+--         Join left on True
+--           Scan event [kind, v, x, @unit]    -- units
+--           Input ranges_3
+--         Input ranges_3_1
+-- ranges_3, for [kind_2, v_3, x_4] until decided_stream11:
+--   Project value_0 = avg(x)_10
+--     Project avg(x)_10 = avg_9
+--       Project avg_9 = average_of(whole_stream2, whole_stream4)
+--         Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--           Input stage_1
+-- ranges_3_1, for [kind_2, v_3, x_4] until decided_stream11:
+--   Project key_0 = correlated_sub1, value_0 = cast(avg(v)_16 as double)
+--     Project avg(v)_16 = avg_15, correlated_sub1
+--       Project correlated_sub1, avg_15 = average_of(whole_stream6, whole_stream8)
+--         Aggregate by [correlated_sub1] of [whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7)]
+--           Input stage_2
+
+-- name: join_with_having
+select sum(e.v) s from event e join (select kind g, avg(x) mean from event group by kind having count(*) > 100) m on e.kind = m.g where e.x < m.mean
+-- expected:
+-- tail:
+--   Project s_14
+--     Project s_14 = sum_13
+--       Project sum_13 = whole_stream8
+--         Aggregate by [] of [whole_stream8 = sum(part_stream7)]
+--           Union all
+--             Project part_stream7
+--               Filter decided_stream9
+--                 Input stage_2
+--             Project part_stream7
+--               Join inner on ((x_4 < mean_12) and (kind_2 = g_11))
+--                 Filter not(decided_stream9)
+--                   Input stage_2
+--                 Project g_11 = kind_6, mean_12 = avg_9
+--                   Filter (count_10 > 100)
+--                     Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4), count_10 = whole_stream6
+--                       Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3), whole_stream6 = sum(part_stream5)]
+--                         Input stage_1
+-- stage_1, unit kind_6_unit, parts by [kind_6]:
+--   Aggregate by [kind_6_unit, kind_6] of [part_stream1 = sum(x_8), part_stream3 = count(x_8), part_stream5 = count(*)]
+--     Scan event [kind, x, @unit]    -- units
+-- stage_2, unit kind_2_unit, parts by [kind_2, x_4, decided_stream9]:
+--   Aggregate by [kind_2_unit, kind_2 = case(((coalesce((x_4 < low@0_0), False) and coalesce((100.0 < low@0_1), False)) and isnotnull(key@0_0)), null, kind_2), x_4 = case(((coalesce((x_4 < low@0_0), False) and coalesce((100.0 < low@0_1), False)) and isnotnull(key@0_0)), null, x_4), decided_stream9 = ((coalesce((x_4 < low@0_0), False) and coalesce((100.0 < low@0_1), False)) and isnotnull(key@0_0))] of [part_stream7 = sum(v_3)]
+--     Filter not(((isnull(x_4) or coalesce((x_4 >= high@0_0), False)) or coalesce((100.0 >= high@0_1), False)))
+--       Join left on (kind_2 = key@0_0)
+--         Scan event [kind, v, x, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [kind_2, x_4] until decided_stream9:
+--   Project key_0 = g_11, value_0 = mean_12, value_1 = cast(count_10 as double)
+--     Project g_11 = kind_6, mean_12 = avg_9, count_10
+--       Project kind_6, avg_9 = average_of(whole_stream2, whole_stream4), count_10 = whole_stream6
+--         Aggregate by [kind_6] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3), whole_stream6 = sum(part_stream5)]
+--           Input stage_1
+
+-- name: count_by_key
+select count(*) c from event e where x > (select count(*) * 4 from event f where f.kind = e.kind)
+-- expected:
+-- tail:
+--   Project c_12
+--     Project c_12 = count_11
+--       Project count_11 = coalesce(whole_stream4, 0)
+--         Aggregate by [] of [whole_stream4 = sum(part_stream3)]
+--           Union all
+--             Project part_stream3
+--               Filter decided_stream5
+--                 Input stage_2
+--             Project part_stream3
+--               Filter (x_4 > cast(case(isnotnull(correlated_sub1), (count(1) * 4)_10, (0 * 4)) as double))
+--                 Join left on (correlated_sub1 = kind_2)
+--                   Filter not(decided_stream5)
+--                     Input stage_2
+--                   Project (count(1) * 4)_10 = (count_9 * 4), correlated_sub1
+--                     Project correlated_sub1, count_9 = whole_stream2
+--                       Aggregate by [correlated_sub1] of [whole_stream2 = sum(part_stream1)]
+--                         Input stage_1
+-- stage_1, unit kind_6_unit, parts by [correlated_sub1]:
+--   Aggregate by [kind_6_unit, correlated_sub1 = kind_6] of [part_stream1 = count(*)]
+--     Scan event [kind, @unit]    -- units
+-- stage_2, unit kind_2_unit, parts by [kind_2, x_4, decided_stream5]:
+--   Aggregate by [kind_2_unit, kind_2 = case(coalesce((x_4 > high@0_0), False), null, kind_2), x_4 = case(coalesce((x_4 > high@0_0), False), null, x_4), decided_stream5 = coalesce((x_4 > high@0_0), False)] of [part_stream3 = count(*)]
+--     Filter not((isnull(x_4) or coalesce((x_4 <= low@0_0), False)))
+--       Join left on (kind_2 = key@0_0)
+--         Scan event [kind, x, @unit]    -- units
+--         Input ranges_2
+-- ranges_2, for [kind_2, x_4] until decided_stream5:
+--   Project key_0 = correlated_sub1, value_0 = cast(case(isnotnull(correlated_sub1), (count(1) * 4)_10, (0 * 4)) as double)
+--     Project (count(1) * 4)_10 = (count_9 * 4), correlated_sub1
+--       Project correlated_sub1, count_9 = whole_stream2
+--         Aggregate by [correlated_sub1] of [whole_stream2 = sum(part_stream1)]
+--           Input stage_1
+
+-- name: several_found_for_one
+select count(*) c from event e join (select kind g, avg(x) mean from event group by kind) m on e.x > m.mean where e.x < (select avg(x) from event)
+-- expected:
+-- tail:
+--   Project c_19
+--     Project c_19 = count_18
+--       Project count_18 = coalesce(whole_stream10, 0)
+--         Aggregate by [] of [whole_stream10 = sum(part_stream9)]
+--           Union all
+--             Project part_stream9
+--               Filter decided_stream11
+--                 Input stage_3
+--             Project part_stream9
+--               Join inner on (x_4 > mean_11)
+--                 Join inner on (x_4 < avg(x)_17)
+--                   Filter not(decided_stream11)
+--                     Input stage_3
+--                   Project avg(x)_17 = avg_16
+--                     Project avg_16 = average_of(whole_stream2, whole_stream4)
+--                       Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
+--                         Input stage_1
+--                 Project mean_11 = avg_9
+--                   Project avg_9 = average_of(whole_stream6, whole_stream8)
+--                     Aggregate by [kind_6] of [whole_stream6 = sum(part_stream5), whole_stream8 = sum(part_stream7)]
+--                       Input stage_2
+-- stage_1, unit x_15_unit, parts by []:
+--   Aggregate by [x_15_unit] of [part_stream1 = sum(x_15), part_stream3 = count(x_15)]
+--     Scan event [x, @unit]    -- units
+-- stage_2, unit kind_6_unit, parts by [kind_6]:
+--   Aggregate by [kind_6_unit, kind_6] of [part_stream5 = sum(x_8), part_stream7 = count(x_8)]
+--     Scan event [kind, x, @unit]    -- units
+-- stage_3, unit x_4_unit, parts by [x_4, decided_stream11]:
+--   Aggregate by [x_4_unit, x_4 = case(False, null, x_4), decided_stream11 = False] of [part_stream9 = count(*)]
+--     Filter not((isnull(x_4) or coalesce((x_4 >= high@0_0), False)))
+--       Join left on True
+--         Scan event [x, @unit]    -- units
+--         Input ranges_3
+-- ranges_3, for [x_4] until decided_stream11:
+--   Project value_0 = avg(x)_17
+--     Project avg(x)_17 = avg_16
+--       Project avg_16 = average_of(whole_stream2, whole_stream4)
+--         Aggregate by [] of [whole_stream2 = sum(part_stream1), whole_stream4 = sum(part_stream3)]
 --           Input stage_1

@@ -1,0 +1,228 @@
+"""Views that choose themselves: seconds of 10,000 queries beside other policies, no views, and the best set there is.
+
+Every query is measured over every view that serves it; workloads of many queries are simulated from that, and some are then run for
+real, to see whether the simulation tells the truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import nearly
+from benchmarks.autoviews.matrix import Matrix, measured
+from benchmarks.autoviews.optimum import Clairvoyant, best_views
+from benchmarks.autoviews.replay import replayed, session_ratio
+from benchmarks.autoviews.simulation import DELAY, Fixed, Rules, Simulated, Simulation
+from benchmarks.autoviews.workloads import DISTRIBUTIONS, sequence, workload
+from benchmarks.report import Record, Value, median, print_summary, print_table, write_json
+from nearly.autoview.options import Moment, Option
+from nearly.autoview.policies.known import policy_of
+from nearly.autoview.policies.learned import Learned
+from nearly.autoview.policies.policy import Policy
+from nearly.autoview.policies.simple import Lfu
+
+TINY = {"scale": "0.01", "most": 4, "views": 6, "length": 60, "seeds": 1, "sample": 12, "session": 12, "storage": 0.5}
+NAMES = ("retail", "cube", "movies")
+BASELINES = ("lru", "lfu", "fifo", "hawc", "recycler")
+COLUMNS = ("workload", "order", "seed", "policy", "seconds", "over none", "made", "evicted", "creation s", "most bytes", "policy s")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 1 when an answer differed, or more was kept than may be."""
+    options = parse(arguments)
+    rows: list[Record] = []
+    figures: dict[str, list[float]] = {}
+    mismatches: list[str] = []
+    exceeded = 0
+    for name in options.workloads:
+        chosen = workload(name, options.scale, options.most)
+        catalog = tempfile.mkdtemp(prefix="nearly-bench-")
+        atexit.register(shutil.rmtree, catalog, ignore_errors=True)
+        with nearly.connect(lazy=True, path=catalog) as db:
+            for table, path in chosen.tables.items():
+                db.register(table, str(path))
+            held = db.autoview("64GB", policy="off")
+            held._worker.stop()
+            found = measured(db, chosen, options.options, options.views)
+            held.off()
+        capacity = options.storage * _wanted_bytes(found)
+        mismatches += found.mismatches
+        print(f"\n{chosen.name}: {len(found.base)} queries, {len(found.bytes)} views, {capacity / 1e6:.2f} MB", file=sys.stderr)
+        for seed in range(options.seeds):
+            for order in DISTRIBUTIONS:
+                queries = sequence(order, found.base, options.length, seed)
+                for row in _compared(found, queries, capacity, seed, figures, order):
+                    rows.append({"workload": chosen.name, "order": order, "seed": seed, **row})
+                    exceeded += int(float(row["most bytes"] or 0) > capacity)
+        rows += _studies(found, chosen.name, options.length, capacity) if not options.tiny else []
+        error, different = replayed(chosen, found, capacity, options.sample, catalog)
+        figures.setdefault("simulation_error", []).append(error)
+        mismatches += different
+    if options.session:
+        ratio, different = session_ratio(options.session, options.session_scale, options.workloads[0], options.tiny)
+        figures["session"] = [ratio]
+        mismatches += different
+    summary = summarize(figures, len(mismatches), exceeded)
+    print_table(COLUMNS, rows)
+    for problem in mismatches[:20]:
+        print(f"differs: {problem}")
+    print()
+    print_summary(summary)
+    if options.json:
+        settings: Record = {
+            "benchmark": "autoview", "scale": options.scale, "length": options.length, "seeds": options.seeds,
+            "storage": options.storage,
+        }  # fmt: skip
+        write_json(options.json, settings, summary, rows)
+    return 1 if mismatches or exceeded else 0
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="run bench autoview", description=__doc__)
+    parser.add_argument("--workloads", type=lambda text: tuple(text.split(",")), default=NAMES, help="of retail, cube, movies")
+    parser.add_argument("--scale", default="1", help="of the generated tables (default 1)")
+    parser.add_argument("--most", type=int, default=40, help="different queries of a workload (default 40)")
+    parser.add_argument("--options", type=int, default=6, help="views that one query can make (default 6)")
+    parser.add_argument("--views", type=int, default=80, help="different views of a workload that are measured (default 80)")
+    parser.add_argument("--length", type=int, default=10_000, help="queries that are simulated (default 10,000)")
+    parser.add_argument("--seeds", type=int, default=3, help="orders of each kind (default 3)")
+    parser.add_argument(
+        "--storage",
+        type=float,
+        default=0.1,
+        help="share that may be kept of the bytes of the best set without a limit (default 0.1)",
+    )
+    parser.add_argument("--sample", type=int, default=150, help="queries that are run for real after the simulation (default 150)")
+    parser.add_argument(
+        "--session", type=int, default=300, help="queries of a real session with and without (default 300, 0: none)"
+    )
+    parser.add_argument("--session-scale", default=None, help="scale of that session's tables (default as --scale)")
+    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
+    parser.add_argument("--json", type=Path, help="write the report to this file")
+    options = parser.parse_args(arguments)
+    if options.tiny:
+        vars(options).update(TINY)
+    options.session_scale = options.session_scale or options.scale
+    if set(options.workloads) - set(NAMES):
+        parser.error(f"--workloads must be of {', '.join(NAMES)}")
+    return options
+
+
+def _wanted_bytes(matrix: Matrix) -> float:
+    """Bytes of the views that would be best if storage had no limit and all queries came equally often."""
+    every = [query for query in range(len(matrix.base)) for _ in range(100)]
+    chosen = best_views(matrix, every, 1e18)
+    return float(sum(matrix.bytes[view] for view in chosen)) or 1.0
+
+
+def _compared(
+    matrix: Matrix, queries: Sequence[int], capacity: float, seed: int, figures: dict[str, list[float]], order: str
+) -> list[dict[str, Value]]:
+    """All policies over one order of queries, and the figures of the summary."""
+    none = sum(matrix.base[query] for query in queries)
+    found: dict[str, Simulated] = {}
+    chosen = best_views(matrix, queries, capacity)
+    trials: dict[str, tuple[Callable[[], Policy], Rules]] = {
+        "learned": (lambda: Learned(seed), Rules(capacity)),
+        **{name: (partial(policy_of, name, seed), Rules(capacity, told_costs=name == "recycler")) for name in BASELINES},
+        "so recycler": (lambda: policy_of("recycler", seed), Rules(capacity)),
+        "so learned": (lambda: Learned(seed), Rules(capacity, told_gains=False)),
+        "ilp": (lambda: Fixed(chosen), Rules(capacity)),
+        "noisy ilp 2": (lambda: Fixed(best_views(matrix, queries, capacity, 2.0, seed)), Rules(capacity)),
+        "noisy ilp 5": (lambda: Fixed(best_views(matrix, queries, capacity, 5.0, seed)), Rules(capacity)),
+        "belady": (lambda: Clairvoyant(matrix, queries), Rules(capacity)),
+        "learned, tables change": (lambda: Learned(seed), Rules(capacity, maintained=100, seed=seed)),
+        "recycler, tables change": (
+            lambda: policy_of("recycler", seed), Rules(capacity, told_costs=True, maintained=100, seed=seed),
+        ),
+    }  # fmt: skip
+    for name, (policy, rules) in trials.items():
+        found[name] = Simulation(matrix, policy(), rules).run(queries)
+    best = min(found[name].total for name in BASELINES)
+    mine = found["learned"]
+
+    def note(name: str, value: float) -> None:
+        figures.setdefault(name, []).append(value)
+
+    note("over_no_views", mine.total / none)
+    note("over_best_baseline", mine.total / best)
+    if order in ("rzipf", "dzipf", "azipf"):
+        note("over_ilp", mine.second_half / found["ilp"].second_half)
+    note("maintenance", found["learned, tables change"].total / found["recycler, tables change"].total)
+    note("cpu", mine.policy_seconds / mine.total)
+    return [
+        {
+            "policy": name, "seconds": each.total, "over none": each.total / none, "made": each.made, "evicted": each.evicted,
+            "creation s": each.creation, "most bytes": each.most_bytes, "policy s": each.policy_seconds,
+        }
+        for name, each in found.items()
+    ]  # fmt: skip
+
+
+def _studies(matrix: Matrix, name: str, length: int, capacity: float) -> list[Record]:
+    """One thing varied at a time, over random ranks: storage, exploration, delay of experiments, eviction alone, learned before."""
+    queries = sequence("rzipf", matrix.base, length, 0)
+    none = sum(matrix.base[query] for query in queries)
+    trained = Learned(0)
+    Simulation(matrix, trained, Rules(capacity)).run(queries)
+    trained.agent.least = 0.0
+    trials: dict[str, tuple[Policy, Rules]] = {
+        "learned before": (trained, Rules(capacity)),
+        "eviction only": (EvictionOnly(0), Rules(capacity)),
+        **{f"storage {share:g}": (Learned(0), Rules(capacity * share)) for share in (0.25, 0.5, 2.0, 4.0)},
+        **{f"exploration {least:g}": (Learned(0, least), Rules(capacity)) for least in (0.2, 0.3, 0.4, 0.5)},
+        **{f"delay {delay}": (Learned(0), Rules(capacity, delay=delay)) for delay in (DELAY * 25, DELAY * 50, DELAY * 250)},
+    }  # fmt: skip
+    rows: list[Record] = []
+    for label, (policy, rules) in trials.items():
+        each = Simulation(matrix, policy, rules).run(queries)
+        rows.append({
+            "workload": name, "order": "rzipf", "seed": 0, "policy": label, "seconds": each.total, "over none": each.total / none,
+            "made": each.made, "evicted": each.evicted, "creation s": each.creation, "most bytes": each.most_bytes,
+            "policy s": each.policy_seconds,
+        })  # fmt: skip
+    return rows
+
+
+class EvictionOnly(Learned):
+    """Random candidates, and the learner's eviction."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._any = Lfu(seed)
+
+    def ranked(self, moment: Moment) -> Sequence[Option]:
+        super().ranked(moment)
+        return self._any.ranked(moment)
+
+
+def summarize(figures: dict[str, list[float]], mismatches: int, exceeded: int) -> Record:
+    """The figures of all workloads, orders and seeds; the worst, or the median."""
+
+    def spread(name: str) -> str:
+        values = figures.get(name) or [0.0]
+        return f"{min(values):.3f} to {max(values):.3f}"
+
+    return {
+        "mismatches": mismatches, "over_no_views": max(figures["over_no_views"]),
+        "over_best_baseline_worst": max(figures["over_best_baseline"]),
+        "over_best_baseline_median": median(figures["over_best_baseline"]),
+        "over_ilp_median": median(figures["over_ilp"]), "storage_exceeded": exceeded,
+        "maintenance_over_recycler": statistics.median(figures["maintenance"]),
+        "simulation_error": max(figures["simulation_error"]),
+        "learner_cpu_share": max(figures["cpu"]), "session_over_plain": median(figures.get("session", [])),
+        "spread_over_no_views": spread("over_no_views"), "spread_over_best_baseline": spread("over_best_baseline"),
+        "spread_over_ilp": spread("over_ilp"),
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

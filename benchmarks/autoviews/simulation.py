@@ -1,0 +1,185 @@
+"""Workloads of many queries from few measurements: what a policy would have made, used and let go, and the seconds of all that.
+
+A query takes the kept view over which it takes least, as far as experiments and estimates tell, as the rewriter does. What making
+a view costs is added to the query that makes it. Experiments are run while it is idle, and told some queries later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from benchmarks.autoviews.matrix import Matrix
+from nearly.autoview.keeping import COMPARED, TRIED
+from nearly.autoview.options import Holding, Moment, Option
+from nearly.autoview.policies.policy import Policy
+from nearly.autoview.rewriter import CHEAPER
+
+DELAY = 20
+"""Queries until the outcome of an experiment is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a workload is simulated."""
+
+    capacity: float
+    delay: int = DELAY
+    told_costs: bool = False
+    """Whether the policy is told the true seconds of computing a view before it was made."""
+    told_gains: bool = True
+    """Whether experiments are run."""
+    maintained: int = 0
+    """After so many queries, the views of a random table are lost, again and again; never where it is 0."""
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class Simulated:
+    """What came of a workload: seconds of each query, what was made, and the largest number of bytes."""
+
+    seconds: list[float] = field(default_factory=list)
+    made: int = 0
+    evicted: int = 0
+    creation: float = 0.0
+    most_bytes: int = 0
+    policy_seconds: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds)
+
+    @property
+    def second_half(self) -> float:
+        return sum(self.seconds[len(self.seconds) // 2 :])
+
+
+class Simulation:
+    """One policy over one workload."""
+
+    def __init__(self, matrix: Matrix, policy: Policy, rules: Rules) -> None:
+        self.matrix, self.policy, self.rules = matrix, policy, rules
+        self.kept: dict[str, Holding] = {}
+        self.found = Simulated()
+        self._measured: dict[tuple[int, str], float] = {}
+        self._waiting: deque[tuple[int, int, str]] = deque()
+        self._random = np.random.default_rng(rules.seed)
+        known = matrix.making if rules.told_costs else {}
+        self._options = [[replace(each, known=known.get(each.id)) for each in options] for options in matrix.options]
+        self._expected = [{each.id: each.gain for each in options} for options in matrix.options]
+        self._seen: set[str] = set()
+        self._tables = sorted({table for tables in matrix.tables.values() for table in tables})
+
+    def run(self, queries: Sequence[int]) -> Simulated:
+        for step, query in enumerate(queries, 1):
+            self._tell(step)
+            self._query(step, query)
+            if self.rules.maintained and step % self.rules.maintained == 0:
+                self._lose(str(self._random.choice(self._tables)), step)
+            began = time.thread_time()
+            self.policy.train()
+            self.found.policy_seconds += time.thread_time() - began
+        return self.found
+
+    def _query(self, step: int, query: int) -> None:
+        used = self._best(query)
+        usual = self.matrix.base[query] if used is None else self.matrix.pair[query][used]
+        moment = Moment(step, str(query), self._current(query), list(self.kept.values()), self.rules.capacity, usual)
+        began = time.thread_time()
+        made = self._make(moment, query)
+        self.found.policy_seconds += time.thread_time() - began
+        if made is not None:
+            holding = self.kept[made]
+            holding.cost = max(0.0, self.matrix.making[made] + self.matrix.pair[query].get(made, usual) - usual)
+            self.found.creation += holding.cost
+            self.found.seconds.append(usual + holding.cost)
+            self.policy.made(holding, moment)
+            return
+        self.found.seconds.append(usual)
+        if used is not None:
+            self._use(step, query, used, moment)
+
+    def _current(self, query: int) -> list[Option]:
+        """The options of a query after what is known of views that were made before."""
+        found = []
+        for each in self._options[query]:
+            if each.id in self._seen:
+                making = self.matrix.making[each.id]
+                each = replace(each, bytes=float(self.matrix.bytes[each.id]), known=making, cost=min(each.cost, making))  # noqa: PLW2901
+            found.append(each)
+        return found
+
+    def _best(self, query: int) -> str | None:
+        expected, base = self._expected[query], self.matrix.expected_base[query]
+        shares = []
+        for view, gain in expected.items():
+            if view in self.kept:
+                measured = self._measured.get((query, view))
+                shares.append((1 - (gain / base if measured is None else measured / self.matrix.base[query]), view))
+        best = min(shares, default=(1.0, ""))
+        return best[1] if best[0] <= CHEAPER else None
+
+    def _use(self, step: int, query: int, view: str, moment: Moment) -> None:
+        holding = self.kept[view]
+        holding.uses += 1
+        holding.last = step
+        gain = self._measured.get((query, view))
+        if gain is None:
+            gain = self._expected[query].get(view, 0.0)
+        others = [
+            each for each in self._expected[query] if each in self.kept and each != view and (query, each) not in self._measured
+        ]
+        others.sort(key=lambda each: -self._expected[query][each])
+        for each in (view, *others[:COMPARED]):
+            self._waiting.append((step + self.rules.delay, query, each))
+        holding.saved += gain
+        self.policy.used(holding, moment, gain)
+
+    def _tell(self, step: int) -> None:
+        while self._waiting and self._waiting[0][0] <= step:
+            _, query, view = self._waiting.popleft()
+            if (query, view) not in self._measured and self.rules.told_gains and view in self.kept:
+                self._measured[query, view] = self.matrix.gain(query, view)
+                self.policy.measured(str(query), view, self._measured[query, view])
+
+    def _make(self, moment: Moment, query: int) -> str | None:
+        ranked = [each for each in self.policy.ranked(moment) if each.bytes <= moment.capacity and each.id not in self.kept]
+        for option in ranked[:TRIED]:
+            size = self.matrix.bytes[option.id]
+            victims = self.policy.victims(moment, option, max(size, option.bytes if option.id in self._seen else size))
+            if size > moment.capacity or victims is None:
+                continue
+            for each in victims:
+                self._drop(each.id, moment.step)
+            self._seen.add(option.id)
+            self.kept[option.id] = Holding(option, size, self.matrix.creation(query, option.id), moment.step)
+            self.found.made += 1
+            self.found.most_bytes = max(self.found.most_bytes, sum(each.bytes for each in self.kept.values()))
+            return option.id
+        return None
+
+    def _drop(self, view: str, step: int) -> None:
+        holding = self.kept.pop(view)
+        self.found.evicted += 1
+        self.policy.gone(holding, step)
+
+    def _lose(self, table: str, step: int) -> None:
+        for view in [view for view in self.kept if table in self.matrix.tables[view]]:
+            self._drop(view, step)
+            self.policy.lost(view)
+
+
+class Fixed(Policy):
+    """Views that someone chose beforehand: each is made by the first query that can, and none goes."""
+
+    name = "fixed"
+
+    def __init__(self, chosen: Mapping[str, object] | Sequence[str]) -> None:
+        self._chosen = set(chosen)
+
+    def ranked(self, moment: Moment) -> Sequence[Option]:
+        return [each for each in moment.options if each.id in self._chosen]

@@ -1,0 +1,1 @@
+"""Changes of TPC-H tables, and views over them that are kept fresh."""

@@ -1,0 +1,1 @@
+"""Stale views cleaned by sampling: data, views and experiments of SVC."""

@@ -1,0 +1,251 @@
+"""Standing queries: deltas from kept states against recomputation, keeping everything, a greedy cache, and DuckDB.
+
+The experiments of "Intermittent Query Processing" on TPC-H: late data (E-I1), cleaning of one table after the other (E-I3), wrong
+predictions (E-I4, E-I5), budgets (E-I6), what may be injected (E-I7), and deletes (E-I8). Answers are compared with recomputation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+
+import nearly
+from benchmarks.report import Record, median, print_summary, print_table, write_json
+from benchmarks.standings.arriving import DELETES, KEYS, Arriving, Tables, arrive
+from benchmarks.standings.course import GREEDY, KEEP_ALL, OURS, RECOMPUTE, UNLIMITED, Courses, Run
+from benchmarks.standings.oracles import least, random_tree
+from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
+from benchmarks.tpch.queries import query
+from nearly.engine.costs import Costs
+from nearly.standing.actions import Allowed, Prices
+from nearly.standing.arrivals import Expected
+from nearly.standing.planner import Budget, choose
+from nearly.standing.states import StateStore
+
+FLAT = (1, 3, 5, 6, 7, 8, 9, 10, 12, 14, 19)
+"""The flat select-project-join-aggregate queries of TPC-H, as in the paper."""
+COLUMNS = ("experiment", "query", "strategy", "first", "delta", "memory_mb", "plan_ms", "how", "right")
+TREES = 100
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 1 when an answer was wrong."""
+    options = parse(arguments)
+    directory = Path(tempfile.mkdtemp(prefix="nearly-bench-standing-", dir=options.work))
+    try:
+        source = ensure_tables(options.sf, options.data)
+        with nearly.connect(path=directory / "catalog", lazy=True) as db:
+            began = time.perf_counter()
+            data = arrive(db, source, directory)
+            print(f"data arrived in {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)
+            store = StateStore(db._engine)
+            costs = Costs()
+            costs.measure()
+            try:
+                rows = list(Experiments(data, Courses(db, store, costs), options).all())
+            finally:
+                store.close()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    summary = summarize(rows, options)
+    print_table(COLUMNS, rows)
+    print()
+    print_summary(summary)
+    if options.json:
+        write_json(options.json, {"benchmark": "standing", "sf": options.sf}, summary, rows)
+    return 1 if summary["mismatches"] else 0
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="run bench standing", description=__doc__)
+    parser.add_argument("--sf", choices=sorted(PARTS, key=float), default="1", help="scale factor (default 1; the paper has 5)")
+    parser.add_argument("--queries", type=int, nargs="*", default=FLAT, help="numbers of TPC-H queries (default: the flat ones)")
+    parser.add_argument("--only", nargs="*", help="experiments, such as E-I1 E-I6 (default all)")
+    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
+    parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where the tables are, or are generated")
+    parser.add_argument("--work", type=Path, help="where the changing tables are put (default: the temporary directory)")
+    parser.add_argument("--json", type=Path, help="also write a report to this file")
+    options = parser.parse_args(arguments)
+    if options.tiny:
+        vars(options).update({"sf": "0.01", "queries": (3, 5, 12)})
+    return options
+
+
+class Experiments:
+    """The experiments, each some rows of the report."""
+
+    def __init__(self, data: Arriving, courses: Courses, options: argparse.Namespace) -> None:
+        self._data, self._courses, self._options = data, courses, options
+        self._cores = data.db._engine.cluster.sites.cores
+
+    def all(self) -> Iterator[Record]:
+        experiments = {
+            "E-I1": self.late, "E-I3": self.cleaning, "E-I4": self.sizes, "E-I5": self.completeness, "E-I6": self.budgets,
+            "E-I7": self.injection, "E-I8": self.deletes,
+        }  # fmt: skip
+        for name, run in experiments.items():
+            if not self._options.only or name in self._options.only:
+                for row in run():
+                    print(" ".join(str(each) for each in row.values()), file=sys.stderr, flush=True)
+                    yield row
+
+    def _text(self, number: int) -> str:
+        return query(number, self._options.sf)
+
+    def _some(self, *numbers: int) -> list[int]:
+        return [each for each in numbers if each in self._options.queries] or list(self._options.queries)[:1]
+
+    def late(self) -> Iterator[Record]:
+        """90 percent at first, then 9, 0.9 and 0.1 percent."""
+        versions = self._data.arrived[1:]
+        for number in self._options.queries:
+            text = self._text(number)
+            for strategy in (OURS, RECOMPUTE, KEEP_ALL):
+                yield record("E-I1", number, strategy, self._courses.run(text, versions, strategy))
+            seconds = self._courses.duckdb_seconds(text, versions[-1], self._cores)
+            yield {"experiment": "E-I1", "query": number, "strategy": "duckdb", "delta": seconds, "right": True}
+        for number in self._options.queries:
+            run = self._courses.run(self._text(number), [versions[1], versions[3]])
+            again = self._courses.run(self._text(number), [versions[1], versions[3]], RECOMPUTE)
+            yield record("one percent", number, OURS, run)
+            yield record("one percent", number, RECOMPUTE, again)
+
+    def cleaning(self) -> Iterator[Record]:
+        """One table after the other is corrected, from 99 to 100 percent."""
+        names = ["supplier", "customer", "part", "orders", "lineitem"]
+        versions = self._data.one_by_one(names, 2, 4)
+        for number in self._some(8):
+            for strategy in (OURS, RECOMPUTE, KEEP_ALL):
+                yield record("E-I3", number, strategy, self._courses.run(self._text(number), versions, strategy))
+
+    def sizes(self) -> Iterator[Record]:
+        """Small and large deltas, each predicted to be small or large."""
+        arrived = self._data.arrived
+        for number in self._some(8):
+            for actual, versions in (("1%", [arrived[2], arrived[4]]), ("30%", [arrived[0], arrived[4]])):
+                for share, told in ((0.01, "1%"), (0.3, "30%")):
+                    said = {name: Expected(arrived[4][name].rows * share) for name in KEYS}
+                    run = self._courses.run(self._text(number), versions, predicted=[said])
+                    yield record("E-I4", number, f"{actual} come, {told} predicted", run)
+                yield record(
+                    "E-I4", number, f"{RECOMPUTE}, {actual} come", self._courses.run(self._text(number), versions, RECOMPUTE)
+                )
+
+    def completeness(self) -> Iterator[Record]:
+        """Too many or too few tables are thought to be incomplete."""
+        order = ["lineitem", "orders", "customer", "part", "supplier"]
+        arrived = self._data.arrived
+        coming = {name: Expected(arrived[4][name].rows * 0.01) for name in order}
+        for number in self._some(8):
+            text = self._text(number)
+            for many in (1, 3, 5):
+                some = arrived[2] | {name: arrived[4][name] for name in order[:many]}
+                run = self._courses.run(text, [arrived[2], some], predicted=[coming])
+                yield record("E-I5", number, f"{many} change, 5 predicted", run)
+                said = {name: coming[name] for name in order[:many]}
+                run = self._courses.run(text, [arrived[2], arrived[4]], predicted=[said])
+                yield record("E-I5", number, f"5 change, {many} predicted", run)
+            yield record("E-I5", number, RECOMPUTE, self._courses.run(text, [arrived[2], arrived[4]], RECOMPUTE))
+
+    def budgets(self) -> Iterator[Record]:
+        """One percent comes, with more and more memory; a greedy cache has as much."""
+        versions: list[Tables] = [self._data.arrived[2], self._data.arrived[4]]
+        for number in self._some(3, 7, 8, 9):
+            text = self._text(number)
+            most = self._courses.run(text, versions).memory
+            for share in (0.0, 0.1, 0.25, 0.5, 1.0):
+                budget = Budget(share * most)
+                for strategy in (OURS, GREEDY):
+                    yield record("E-I6", number, f"{strategy} {share:.0%}", self._courses.run(text, versions, strategy, budget))
+
+    def injection(self) -> Iterator[Record]:
+        """Only what the plan builds by itself; with rows of pipelined operators; with left sides of joins as well."""
+        versions = [self._data.arrived[2], self._data.arrived[4]]
+        ways = {"none": Allowed(False, False), "materialise": Allowed(True, False), "symmetric": Allowed(True, True)}
+        for number in self._some(3, 5, 8, 9):
+            for name, allowed in ways.items():
+                yield record("E-I7", number, name, self._courses.run(self._text(number), versions, OURS, UNLIMITED, allowed))
+
+    def deletes(self) -> Iterator[Record]:
+        """Deltas of one percent with more and fewer deletes."""
+        for number in self._options.queries:
+            for place, share in enumerate(DELETES):
+                versions = self._data.mixed[place : place + 2]
+                for strategy in (OURS, RECOMPUTE):
+                    yield record(
+                        "E-I8",
+                        number,
+                        f"{strategy}, {share:.0%} deletes",
+                        self._courses.run(self._text(number), versions, strategy),
+                    )
+
+
+def record(experiment: str, number: int, strategy: str, run: Run) -> Record:
+    return {
+        "experiment": experiment, "query": number, "strategy": strategy, "first": run.first, "delta": run.mean,
+        "memory_mb": run.memory / 2**20, "plan_ms": statistics.median(run.plan_ms) if run.plan_ms else None,
+        "how": "+".join(dict.fromkeys(run.strategies)), "right": not run.mismatches, "exceeded": run.exceeded,
+        "best": min(run.deltas, default=None),
+    }  # fmt: skip
+
+
+def summarize(rows: Sequence[Record], options: argparse.Namespace) -> dict[str, float | int | None]:
+    found = {(row["experiment"], row["query"], row["strategy"]): row for row in rows}
+
+    def ratios(experiment: str, above: str, below: str, what: str = "delta") -> list[float]:
+        pairs = [(found.get((experiment, n, above)), found.get((experiment, n, below))) for n in options.queries]
+        return [float(a[what] or 0.0) / float(b[what]) for a, b in pairs if a is not None and b is not None and b[what]]  # type: ignore[arg-type]
+
+    late = ratios("E-I1", OURS, RECOMPUTE)
+    best = [
+        float(row["best"]) / float(found["E-I1", row["query"], RECOMPUTE]["delta"])  # type: ignore[arg-type]
+        for row in rows
+        if row["experiment"] == "E-I1" and row["strategy"] == OURS and row["best"]
+    ]
+    better = [min(a, b) for a, b in zip(ratios("E-I1", RECOMPUTE, OURS), ratios("E-I1", KEEP_ALL, OURS), strict=True)]
+    greedy = [
+        float(row["delta"]) / float(ours["delta"])  # type: ignore[arg-type]
+        for row in rows
+        if row["experiment"] == "E-I6" and str(row["strategy"]).startswith(GREEDY)
+        and (ours := found.get(("E-I6", row["query"], str(row["strategy"]).replace(GREEDY, OURS))))
+    ]  # fmt: skip
+    plans = [float(row["plan_ms"]) for row in rows if row.get("plan_ms") is not None and str(row["strategy"]).startswith(OURS)]  # type: ignore[arg-type]
+    return {
+        "mismatches": sum(not row["right"] for row in rows),
+        "delta_over_recompute_best": min(best, default=None),
+        "delta_over_recompute_median": median(late),
+        "one_percent_over_recompute_median": median(ratios("one percent", OURS, RECOMPUTE)),
+        "delta_over_keep_all_median": median(ratios("E-I1", OURS, KEEP_ALL)),
+        "memory_over_keep_all_median": median(ratios("E-I1", OURS, KEEP_ALL, "memory_mb")),
+        "over_greedy_median": median(greedy),
+        "over_greedy_best": max(greedy, default=None),
+        "over_duckdb_median": median(ratios("E-I1", OURS, "duckdb")),
+        "worst_over_better": max((1 / each for each in better), default=None),
+        "budget_exceeded": sum(int(row.get("exceeded") or 0) for row in rows),
+        "optimal_of_random": optimal_of_random(),
+        "plan_ms_median": statistics.median(plans) if plans else None,
+    }
+
+
+def optimal_of_random() -> float:
+    """The share of random trees for which no choice of actions is cheaper than the programme's."""
+    right = 0
+    for seed in range(TREES):
+        pick = random.Random(seed)
+        tree = random_tree(pick, pick.randint(1, 4), count())
+        memory = float(pick.randint(0, int(sum(each.bytes for each in tree.walk())) + 1))
+        found = choose(tree, Prices(), Budget(memory)).seconds
+        right += abs(found - least(tree, Prices(), Allowed(), memory)) <= 1e-9 * max(found, 1e-12)
+    return right / TREES
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""One query that stands while its tables arrive: how long each delta takes, what is kept, and whether answers are right."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+import nearly
+from benchmarks.standings.arriving import KEYS, Tables
+from benchmarks.standings.baselines import everything, greedy
+from nearly.engine.costs import Costs
+from nearly.engine.engine import Engine
+from nearly.engine.storage.layouts import Table
+from nearly.standing.actions import Allowed
+from nearly.standing.arrivals import Expected, Prediction
+from nearly.standing.maintained import maintained
+from nearly.standing.planner import Budget
+from nearly.standing.refresh import advance, begin
+from nearly.standing.states import StateStore
+from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
+
+OURS, RECOMPUTE, KEEP_ALL, GREEDY = "ours", "recompute", "keep all", "greedy"
+UNLIMITED = Budget(float("inf"))
+
+
+@dataclass(slots=True)
+class Run:
+    """What one query took under one strategy: the first answer, each delta, the bytes kept, planning, and wrong answers."""
+
+    first: float
+    deltas: list[float] = field(default_factory=list)
+    bytes: list[int] = field(default_factory=list)
+    plan_ms: list[float] = field(default_factory=list)
+    strategies: list[str] = field(default_factory=list)
+    mismatches: int = 0
+    exceeded: int = 0
+
+    @property
+    def mean(self) -> float:
+        return sum(self.deltas) / max(1, len(self.deltas))
+
+    @property
+    def memory(self) -> float:
+        return float(max(self.bytes, default=0))
+
+
+@dataclass(slots=True)
+class Courses:
+    """Runs of queries over versions of the tables; answers are compared with those of recomputation."""
+
+    db: nearly.Session
+    store: StateStore
+    costs: Costs
+    _expected: dict[tuple[str, tuple[int, ...]], pa.Table] = field(default_factory=dict)
+
+    @property
+    def engine(self) -> Engine:
+        return self.db._engine
+
+    def run(
+        self, text: str, versions: Sequence[Tables], strategy: str = OURS, budget: Budget = UNLIMITED,
+        allowed: Allowed | None = None, predicted: Sequence[Prediction] | None = None,
+    ) -> Run:  # fmt: skip
+        """One query from the first of some versions to the last; what is predicted is what comes, unless told otherwise."""
+        query = maintained(self.engine, text)
+        upkeep = Upkeep(self.engine, self.store, query, f"{strategy} {text}", budget, self.costs, allowed or Allowed())
+        own = [{name: tables[name] for name in map(str.lower, query.tables)} for tables in versions]
+        said = list(predicted or map(_coming, own, own[1:]))
+        upkeep.forced = {RECOMPUTE: WHOLE, KEEP_ALL: CHANGE, GREEDY: CHANGE}.get(strategy)
+        if strategy == KEEP_ALL:
+            upkeep.fixed = everything(upkeep, own[0])
+        elif strategy == GREEDY:
+            upkeep.fixed = greedy(upkeep, own[0], budget.memory)
+        began = time.perf_counter()
+        begin(upkeep, own[0], said[0])
+        found = Run(time.perf_counter() - began)
+        try:
+            for place, tables in enumerate(own[1:]):
+                found.bytes.append(upkeep.bytes())
+                found.plan_ms.append(upkeep.plan_seconds * 1000)
+                following = said[place + 1] if place + 1 < len(said) else {}
+                (refresh,) = advance([upkeep], tables, [following if strategy == OURS else None])
+                found.deltas.append(refresh.seconds)
+                found.strategies.append(refresh.strategy)
+                found.mismatches += not self._is_right(upkeep, tables)
+                found.exceeded += upkeep.bytes() > budget.memory
+        finally:
+            upkeep.release()
+        return found
+
+    def _is_right(self, upkeep: Upkeep, tables: Mapping[str, Table]) -> bool:
+        key = (upkeep.query.text, tuple(table.version for _, table in sorted(tables.items())))
+        if key not in self._expected:
+            pinned = self.engine.at(tables.values())
+            self._expected[key] = self.engine.run(self.engine.planner.over(pinned.catalog).prepare(upkeep.query.text)).table
+        return upkeep.answer is not None and _bag(upkeep.answer) == _bag(self._expected[key])
+
+    def duckdb_seconds(self, text: str, tables: Tables, cores: int) -> float:
+        """DuckDB alone, over the same files in the page cache; the quicker of two runs."""
+        with duckdb.connect() as connection:
+            connection.execute(f"SET threads = {cores}")
+            for name, table in tables.items():
+                paths = ", ".join(f"'{path}'" for path in table.base.manifest.paths)
+                connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{paths}])")
+            spelled = self.engine.plan(text)
+            sql, statics = self.engine.at(tables.values()).native.whole(spelled.query.plan) if spelled.query else (text, ())
+            for static, body in statics:
+                connection.execute(f'CREATE TABLE "{static}" AS {body}')
+            times = []
+            for _ in range(2):
+                began = time.perf_counter()
+                connection.execute(sql).to_arrow_table()
+                times.append(time.perf_counter() - began)
+        return min(times)
+
+
+def _coming(before: Tables, after: Tables) -> Prediction:
+    """What really comes between two versions."""
+    found = {}
+    for name in before:
+        if name in KEYS and before[name].content != after[name].content:
+            found[name] = Expected(
+                float(
+                    max(1, abs(after[name].rows - before[name].rows)),
+                ),
+                0.0,
+            )
+    return found
+
+
+def _bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    """Rows as a bag; doubles to ten digits."""
+    return Counter(tuple(_rounded(value) for value in row.values()) for row in table.to_pylist())
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.9e}") if isinstance(value, float) else value.normalize() if isinstance(value, Decimal) else value

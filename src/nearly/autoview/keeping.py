@@ -1,0 +1,332 @@
+"""The course of a query with automatic views, and what is kept of it.
+
+    options of the question -> the policy's choice -> made on the way, where it fits (pass 1) -> views reused (pass 2) -> answer
+
+Law: the answer is the query's own, whatever is kept. A query waits neither for the learner nor for experiments: where they hold
+what it would need for a decision, it makes no view.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from nearly.autoview.candidates import Candidate
+from nearly.autoview.estimates import Estimates
+from nearly.autoview.experiments import Experiment, Experiments, Outcome, Side
+from nearly.autoview.making import Making, over
+from nearly.autoview.mining import Fact, Mining
+from nearly.autoview.options import Holding, Moment, Option
+from nearly.autoview.policies.policy import Policy
+from nearly.autoview.rewriter import Rewriter, Rewriting
+from nearly.autoview.store import Encoded, Kept, NoRoom, Store
+from nearly.engine.engine import Engine
+from nearly.engine.planner import Prepared
+from nearly.engine.storage.footers import checksum_of
+from nearly.errors import EngineError
+from nearly.plan.depth import deep_recursion
+from nearly.plan.nodes import Plan
+
+logger = logging.getLogger(__name__)
+
+TRIED = 3
+"""Options of a query that are tried, the best first."""
+REMEMBERED = 2_000
+SMALLEST = 0.003
+"""A query that is expected within so many seconds is left alone: finding a view for it would take as long."""
+DEFERRED = 8
+COMPARED = 3
+"""Other views that would have served a question, and are tried when it is quiet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What became of a query: its rows (None where Spark must judge), which views it read, and which it made."""
+
+    rows: pa.Table | None
+    views: tuple[str, ...]
+    made: str | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was counted since the session began."""
+
+    queries: int = 0
+    served: int = 0
+    made: int = 0
+    evicted: int = 0
+    lost: int = 0
+    moved: int = 0
+    experiments: int = 0
+    saved: float = 0.0
+    spent: float = 0.0
+    most_bytes: int = 0
+    slowest: float = 0.0
+    """The largest share by which a query that made a view took longer than expected."""
+
+
+@dataclass(slots=True)
+class Deferred:
+    """A view that is worth making, but not while its query runs."""
+
+    prepared: Prepared
+    candidate: Candidate
+    option: Option
+
+
+class Keeping:
+    """What is kept, and who decides."""
+
+    def __init__(self, engine: Engine, store: Store, policy: Policy, share: float) -> None:
+        self.engine, self.store, self.policy = engine, store, policy
+        self.estimates = Estimates(engine)
+        self.rewriter = Rewriter(self.estimates)
+        self.mining = Mining(self.estimates, self.rewriter)
+        self.making = Making(self.estimates, self.rewriter, store, share)
+        self.experiments = Experiments(engine)
+        self.tally = Tally()
+        self.step = 0
+        self.gains: OrderedDict[tuple[str, str], float] = OrderedDict()
+        """What experiments found: seconds that a question gains by a view."""
+        self.shares: dict[tuple[str, str], float] = {}
+        """The same as the share of its time that a question takes with the view."""
+        self.deferred: deque[Deferred] = deque(maxlen=DEFERRED)
+        self.deciding = threading.Lock()
+        self._told: deque[Callable[[], None]] = deque()
+        self._usual: OrderedDict[str, float] = OrderedDict()
+        self.is_changed = False
+
+    @deep_recursion()
+    def best(self, prepared: Prepared) -> Rewriting | None:
+        """The query over the views that make it cheaper; None where it is not one of ours."""
+        if prepared.query is None or prepared.kernel != "native":
+            return None
+        question = question_of(prepared)
+        with self.store.lock:
+            views = list(self.store.kept.values())
+        measured = {view.id: self.shares[question, view.id] for view in views if (question, view.id) in self.shares}
+        return self.rewriter.reuse(prepared, prepared.query.plan, views, measured)
+
+    @deep_recursion()
+    def run(self, prepared: Prepared, best: Rewriting, creates: bool = True) -> Course:
+        """Answer a query, and perhaps make a view on the way."""
+        self.tally.queries += 1
+        began = time.perf_counter()
+        question = question_of(prepared)
+        made = self._pass_one(prepared, question, best) if creates and best.seconds >= SMALLEST else None
+        if made is not None:
+            kept, rest = made
+            course = self._read(prepared, Rewriting(rest, (kept,), 0.0))
+            took = time.perf_counter() - began
+            self._note_cost(prepared, kept, took - self._usual_seconds(question, best), took)
+            return Course(course.rows, course.views, kept.name)
+        course = self._read(prepared, best)
+        took = time.perf_counter() - began
+        self._usual[question] = min(took, self._usual.pop(question, took))
+        while len(self._usual) > REMEMBERED:
+            self._usual.popitem(last=False)
+        if course.views:
+            self._note_uses(prepared, question, best)
+        elif course.rows is not None:
+            self.engine.native.durations.record(prepared.question, took)
+        return course
+
+    def _usual_seconds(self, question: str, best: Rewriting) -> float:
+        return self._usual.get(question, best.seconds)
+
+    def _pass_one(self, prepared: Prepared, question: str, best: Rewriting) -> tuple[Kept, Plan] | None:
+        mined = self.mining.known(prepared, best.seconds)
+        if not self.deciding.acquire(blocking=False):
+            return None
+        try:
+            self._tell()
+            self.step += 1
+            options = () if mined is None else tuple(self.mining.current(each) for each in mined.options)
+            moment = self._moment(question, options, self._usual_seconds(question, best))
+            ranked = [each for each in self.policy.ranked(moment) if each.bytes <= self.store.limit]
+            if mined is None:
+                return None
+            for option in ranked[:TRIED]:
+                candidate = mined.candidates[option.id]
+                if option.id in self.store.kept:
+                    continue
+                found = self._make(prepared, moment, best, candidate, option)
+                if found is not None:
+                    return found
+            return None
+        finally:
+            self.deciding.release()
+
+    def _make(
+        self, prepared: Prepared, moment: Moment, best: Rewriting, candidate: Candidate, option: Option
+    ) -> tuple[Kept, Plan] | None:
+        intended = self.making.intention(prepared, candidate, option, list(self.store.kept.values()))
+        if intended is None or self.policy.victims(moment, option, option.bytes) is None:
+            return None
+        usual = self._usual_seconds(moment.question, best)
+        if not self.making.fits(intended, min(usual, best.seconds) if usual else best.seconds):
+            self.deferred.append(Deferred(prepared, candidate, option))
+            return None
+        began = time.perf_counter()
+        rows = self.making.made(prepared, intended, usual)
+        if rows is None:
+            return None
+        seconds = time.perf_counter() - began
+        kept = self.keep(prepared, moment, candidate, option, rows, seconds, 0.0)
+        return None if kept is None else (kept, over(intended.rest, kept))
+
+    def keep(
+        self, prepared: Prepared, moment: Moment, candidate: Candidate, option: Option, rows: Encoded, seconds: float, cost: float
+    ) -> Kept | None:
+        """Have a view whose rows are there, in place of those that the policy lets go; None where it lets none go."""
+        self.mining.facts[candidate.id] = Fact(rows.rows, rows.bytes, seconds)
+        tables = {table.name.lower(): table for table in prepared.snapshot}
+        versions = {name: (tables[name].version, tables[name].content) for name in candidate.tables}
+        with self.store.lock:
+            victims = self.policy.victims(moment, option, rows.bytes)
+            if victims is None or any(self.store.kept[each.id].readers for each in victims if each.id in self.store.kept):
+                return None
+            for each in victims:
+                self.evict(each.id)
+            holding = Holding(option, rows.bytes, cost, self.step)
+            try:
+                kept = self.store.add(candidate, rows, versions, holding)
+            except (NoRoom, EngineError):
+                return None
+        self.tally.made += 1
+        self.tally.most_bytes = max(self.tally.most_bytes, self.store.bytes)
+        self.is_changed = True
+        return kept
+
+    def _moment(self, question: str, options: Sequence[Option], seconds: float = 0.0) -> Moment:
+        with self.store.lock:
+            holdings = [each.holding for each in self.store.kept.values()]
+        return Moment(self.step, question, options, holdings, self.store.limit, seconds)
+
+    def moment(self, question: str = "") -> Moment:
+        return self._moment(question, ())
+
+    def _note_cost(self, prepared: Prepared, kept: Kept, cost: float, took: float) -> None:
+        """What making a view cost its query, as far as is known."""
+        kept.holding.cost = max(0.0, cost)
+        self.tally.spent += max(0.0, cost)
+        usual = took - cost
+        if usual > 0:
+            self.tally.slowest = max(self.tally.slowest, cost / usual)
+        moment = self._moment(question_of(prepared), ())
+        self._told.append(lambda: self.policy.made(kept.holding, moment))
+
+    def _read(self, prepared: Prepared, rewriting: Rewriting) -> Course:
+        """The rows of a query over views; over the tables alone where a view is gone, or its files are not what they were."""
+        if not rewriting.views:
+            return Course(self._rows(prepared, rewriting), ())
+        with self.store.reading(rewriting.views) as there:
+            broken = [each for each in rewriting.views if not each.is_sound]
+            if there and not broken:
+                try:
+                    return Course(self._rows(prepared, rewriting), tuple(each.name for each in rewriting.views))
+                except EngineError:
+                    self.engine.life.refuse_over()
+                    broken = list(rewriting.views)  # or a table is: then reading it alone says so
+        for each in broken:
+            logger.warning("the files of %s were changed or removed by someone else; it is dropped", each.name)
+            self.evict(each.id)
+        if prepared.query is None:
+            return Course(None, ())
+        return Course(self._rows(prepared, Rewriting(prepared.query.plan, (), 0.0)), ())
+
+    def _rows(self, prepared: Prepared, rewriting: Rewriting) -> pa.Table | None:
+        tables = [*prepared.snapshot, *(each.table for each in rewriting.views)]
+        with self.engine.reading(tables):
+            return self.engine.at(tables).native_rows(rewriting.plan)
+
+    def _note_uses(self, prepared: Prepared, question: str, best: Rewriting) -> None:
+        self.tally.served += 1
+        moment = self._moment(question, ())
+        for view in best.views:
+            view.holding.uses += 1
+            view.holding.last = self.step
+            gain = self._gain(prepared, question, view, best)
+            view.holding.saved += gain
+            self.tally.saved += gain
+            self._told.append(partial(self.policy.used, view.holding, moment, gain))
+        if prepared.query is not None:
+            self._compare(prepared, question, prepared.query.plan)
+
+    def _compare(self, prepared: Prepared, question: str, plan: Plan) -> None:
+        """Queue experiments with other views that would have served a question: estimates may have chosen the wrong one."""
+        unused = Side(plan, prepared.snapshot)
+        with self.store.lock:
+            views = [each for each in self.store.kept.values() if (question, each.id) not in self.gains]
+        for each in self.rewriter.serving(prepared, plan, views)[:COMPARED]:
+            (view,) = each.views
+            side = Side(each.plan, (*prepared.snapshot, view.table))
+            self.experiments.add(Experiment(question, view.id, side, unused, frozenset({view.id})), urgent=False)
+
+    def _gain(self, prepared: Prepared, question: str, view: Kept, best: Rewriting) -> float:
+        """What a use gains: measured, or expected until the experiment that is queued for it was run."""
+        known = self.gains.get((question, view.id))
+        if known is not None or prepared.query is None:
+            return known or 0.0
+        others = [each for each in best.views if each is not view]
+        without = self.rewriter.reuse(prepared, prepared.query.plan, others)
+        used = Side(best.plan, (*prepared.snapshot, *(each.table for each in best.views)))
+        unused = Side(without.plan, (*prepared.snapshot, *(each.table for each in without.views)))
+        names = frozenset(each.id for each in best.views)
+        self.experiments.add(Experiment(question, view.id, used, unused, names))
+        return max(0.0, without.seconds - best.seconds)
+
+    def learn(self, outcome: Outcome) -> None:
+        """An experiment was run."""
+        key = (outcome.experiment.question, outcome.experiment.view)
+        self.gains[key] = outcome.gain
+        self.shares[key] = outcome.used / max(outcome.unused, 1e-6)
+        while len(self.gains) > REMEMBERED:
+            self.shares.pop(self.gains.popitem(last=False)[0], None)
+        self.tally.experiments += 1
+        self.is_changed = True
+        self._told.append(lambda: self.policy.measured(*key, outcome.gain))
+
+    def _tell(self) -> None:
+        """Tell the policy what happened; whoever holds `deciding` may."""
+        while self._told:
+            self._told.popleft()()
+
+    def train(self) -> None:
+        """Let the policy learn; queries that come meanwhile make no views."""
+        with self.deciding:
+            self._tell()
+            self.policy.train()
+
+    def evict(self, id_: str, lost: bool = False) -> None:
+        """Let go of a view, and of the experiments with it."""
+        kept = self.store.kept.get(id_)
+        if kept is None:
+            return
+        self.store.remove(id_)
+        self.experiments.flush(id_)
+        self.tally.lost += lost
+        self.tally.evicted += not lost
+        self.is_changed = True
+        step = self.step
+        self._told.append(lambda: self.policy.gone(kept.holding, step))
+        if lost:
+            self._told.append(lambda: self.policy.lost(id_))
+
+    def policy_content(self) -> Mapping[str, object]:
+        with self.deciding:
+            self._tell()
+            return dict(self.policy.content())
+
+
+def question_of(prepared: Prepared) -> str:
+    """A short name of what is asked, over whichever versions of the tables."""
+    return checksum_of(prepared.text.encode())[:16]

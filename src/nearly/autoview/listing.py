@@ -1,0 +1,98 @@
+"""What survives a session: the views that are kept, what was measured, and what the policy learned, as JSON can hold it.
+
+Law: what cannot be read again, or whose files are not what they were, is as if it had never been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from nearly.autoview.candidates import Candidate
+from nearly.autoview.keeping import Keeping
+from nearly.autoview.mining import Fact
+from nearly.autoview.options import Holding, Option, Shape
+from nearly.autoview.store import Kept, Store
+from nearly.engine.storage.serialise import decode, encode
+from nearly.errors import NearlyError
+from nearly.plan.reading import Reading
+from nearly.plan.stored_form import restored, stored
+from nearly.rewrite.views.split_view import StoredView
+
+
+def save(keeping: Keeping) -> None:
+    """Write what is kept, and what was learned."""
+    store = keeping.store
+    content = {
+        "views": [_view(each, store) for each in list(store.kept.values())],
+        "number": store.number,
+        "step": keeping.step,
+        "facts": {id_: asdict(fact) for id_, fact in keeping.mining.facts.items()},
+        "gains": [[*key, gain, keeping.shares.get(key, 1.0)] for key, gain in keeping.gains.items()],
+        "policy": keeping.policy.name,
+        "learned": keeping.policy_content(),
+    }
+    store.save(content)
+
+
+def load(keeping: Keeping) -> None:
+    """Have what an earlier session left; a policy of another name begins anew."""
+    store = keeping.store
+    content = store.load()
+    try:
+        views = [] if content is None else [found for each in content["views"] if (found := _kept(each, store)) is not None]
+        if content is not None:
+            keeping.step = int(content["step"])
+            keeping.mining.facts |= {id_: Fact(**fact) for id_, fact in content["facts"].items()}
+            keeping.gains.update({(question, view): gain for question, view, gain, _ in content["gains"]})
+            keeping.shares.update({(question, view): share for question, view, _, share in content["gains"]})
+            if content["policy"] == keeping.policy.name and content["learned"]:
+                keeping.policy.restore(content["learned"])
+    except (KeyError, TypeError, ValueError, NearlyError):
+        views = []
+    total = 0
+    fitting = []
+    for view in views:
+        total += view.holding.bytes
+        if total <= store.limit:
+            fitting.append(view)
+    store.restore(fitting, 0 if content is None else int(content.get("number", 0)))
+
+
+def _view(kept: Kept, store: Store) -> dict[str, Any]:
+    candidate, root = kept.candidate, str(store.directory)
+    reading = candidate.stored.reading
+    return {
+        "id": candidate.id, "kind": candidate.kind, "plan": stored(candidate.plan), "shape": asdict(candidate.shape),
+        "maintained": stored(candidate.stored.maintained), "columns": list(candidate.stored.columns),
+        "reading": None if reading is None else [stored(reading.plan), list(reading.names)], "key": list(candidate.stored.key),
+        "table": encode(kept.table, root), "versions": {name: list(each) for name, each in kept.versions.items()},
+        "holding": asdict(kept.holding), "path": kept.path.name,
+    }  # fmt: skip
+
+
+def _kept(read: Mapping[str, Any], store: Store) -> Kept | None:
+    try:
+        reading = None if read["reading"] is None else Reading(restored(read["reading"][0]), tuple(read["reading"][1]))
+        view = StoredView(restored(read["maintained"]), tuple(read["columns"]), reading, tuple(read["key"]))
+        shape = _shape(read["shape"])
+        candidate = Candidate(read["id"], read["kind"], restored(read["plan"]), view, shape)
+        table = decode(read["table"], str(store.directory))
+        table.base.verify()
+        versions = {name: (int(version), str(content)) for name, (version, content) in read["versions"].items()}
+        path = store.rows / Path(read["path"]).name
+        return Kept(candidate, table, versions, _holding(read["holding"]), path)
+    except (KeyError, TypeError, ValueError, AttributeError, NearlyError):
+        return None
+
+
+def _shape(read: Mapping[str, Any]) -> Shape:
+    pairs = tuple((str(name), float(share)) for name, share in read["selectivities"])
+    return Shape(tuple(read["tables"]), tuple(read["groups"]), pairs)
+
+
+def _holding(read: Mapping[str, Any]) -> Holding:
+    option = read["option"]
+    return Holding(**{**read, "option": Option(**{**option, "shape": _shape(option["shape"])})})

@@ -1,0 +1,111 @@
+"""What the questions so far could make: mined once for each text, in its query where that is a small part of it, else later."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from nearly.autoview.candidates import Candidate, candidates_of
+from nearly.autoview.estimates import Estimates
+from nearly.autoview.options import Option
+from nearly.autoview.rewriter import Rewriter
+from nearly.engine.planner import Prepared
+from nearly.plan.depth import deep_recursion
+
+REMEMBERED = 1_000
+QUESTIONS = 64
+"""Questions that wait to be mined; of more, the oldest are forgotten."""
+SHARE = 0.1
+"""Mining is part of a query where it is expected to take at most so much of its time."""
+USUAL_SECONDS = 0.05
+MEMORY = 0.9
+MOST_OPTIONS = 24
+"""Candidates of a question that policies see: those that save most for a byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What was measured when a view was made."""
+
+    rows: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """The candidates of a question, and what is expected of them."""
+
+    candidates: Mapping[str, Candidate]
+    options: tuple[Option, ...]
+
+
+@dataclass(slots=True)
+class Mining:
+    """Mines questions, and remembers what it found."""
+
+    estimates: Estimates
+    rewriter: Rewriter
+    facts: dict[str, Fact] = field(default_factory=dict)
+    waiting: OrderedDict[str, Prepared] = field(default_factory=OrderedDict)
+    _known: OrderedDict[str, Mined] = field(default_factory=OrderedDict)
+    _seconds: float = USUAL_SECONDS
+
+    def known(self, prepared: Prepared, expected: float) -> Mined | None:
+        """What a question could make; None where it is not known yet, and will be later."""
+        found = self._known.get(prepared.text)
+        if found is not None:
+            return found
+        if self._seconds <= SHARE * expected:
+            return self.mine(prepared)
+        self.waiting[prepared.text] = prepared
+        while len(self.waiting) > QUESTIONS:
+            self.waiting.popitem(last=False)
+        return None
+
+    def work(self) -> bool:
+        """Mine a question that waits; whether there was one."""
+        if not self.waiting:
+            return False
+        _, prepared = self.waiting.popitem(last=False)
+        self.mine(prepared)
+        return True
+
+    @deep_recursion()
+    def mine(self, prepared: Prepared) -> Mined:
+        if prepared.query is None:
+            return Mined({}, ())
+        began = time.perf_counter()
+        candidates = {each.id: each for each in candidates_of(prepared.query.plan, prepared.schema)}
+        served = [self.option(prepared, each) for each in candidates.values()]
+        options = sorted((each for each in served if each is not None), key=lambda each: -each.gain / each.bytes)
+        found = Mined(candidates, tuple(options[:MOST_OPTIONS]))
+        self._known[prepared.text] = found
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        self._seconds = MEMORY * self._seconds + (1 - MEMORY) * (time.perf_counter() - began)
+        return found
+
+    def option(self, prepared: Prepared, candidate: Candidate) -> Option | None:
+        """What is expected of a candidate for a query; None where it does not serve it."""
+        if prepared.query is None:
+            return None
+        plan, fact = candidate.stored.maintained, self.facts.get(candidate.id)
+        rows = float(fact.rows) if fact is not None else self.estimates.rows(plan, prepared.snapshot)
+        found = self.rewriter.planned(prepared.query.plan, candidate, rows, prepared.snapshot)
+        if found is None:
+            return None
+        before = self.estimates.seconds(prepared.query.plan, prepared.snapshot)
+        making = self.estimates.seconds(plan, prepared.snapshot) + self.estimates.writing(plan, rows)
+        size = float(fact.bytes) if fact is not None else self.estimates.bytes(plan, rows)
+        cost = max(0.0, making + found[1] - before)
+        return Option(candidate.id, candidate.shape, size, making, before - found[1], cost, None if fact is None else fact.seconds)
+
+    def current(self, option: Option) -> Option:
+        """An option after what was measured of its view since."""
+        fact = self.facts.get(option.id)
+        if fact is None or option.known is not None:
+            return option
+        return replace(option, bytes=float(fact.bytes), known=fact.seconds)

@@ -1,0 +1,181 @@
+"""The learned policy (DQM): makes what the agent values most, and lets go of what has earned least.
+
+Rewards: a use of a view by a query is worth what the query gained, less a part of what making the view cost: each use pays half of
+what is still owed, and what is owed when the view goes is charged then. So the rewards of a view add up to its benefit: all gains
+less the cost. An experience closes every `WINDOW` queries, and when a view goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nearly.autoview.agent import LEAST, Agent, Experience
+from nearly.autoview.credits import Credits
+from nearly.autoview.demand import Demand
+from nearly.autoview.network import Array
+from nearly.autoview.options import Holding, Moment, Option
+from nearly.autoview.policies.policy import Policy
+
+DISCOUNT = 0.9995
+"""What a second saved one query later is worth now."""
+YOUNG = 100
+"""Queries for which a view is taken to have lived already when it is asked how long such views live."""
+WINDOW = 100
+"""Queries after which an experience closes."""
+HOPE = 0.5
+"""The share of a query's time that a view may save of which nothing is known."""
+PAID = 0.5
+"""The share of what is owed that a use pays."""
+
+
+@dataclass(slots=True)
+class _While:
+    """A window in the life of a view that is still open."""
+
+    vector: Array
+    expected: float
+    began: int
+    reward: float = 0.0
+
+
+class Learned(Policy):
+    """Decides by what it learned."""
+
+    name = "learned"
+
+    def __init__(self, seed: int, least: float = LEAST) -> None:
+        self.agent = Agent(seed, least)
+        self.demand = Demand()
+        self.credits = Credits()
+        self._open: dict[str, _While] = {}
+        self._dared: Option | None = None
+        self._lives: dict[str, tuple[int, int]] = {}
+        """How often a view was lost to changed tables, and how many queries it lived in all."""
+
+    def ranked(self, moment: Moment) -> Sequence[Option]:
+        self.demand.note(moment)
+        self._close_windows(moment)
+        kept = frozenset(each.id for each in moment.kept)
+        new = [each for each in moment.options if each.id not in kept]
+        if not new:
+            return ()
+        state = self.agent.vocabulary.state(moment.kept)
+        vectors = [self.agent.vector(each, state, moment.capacity, each.cost) for each in new]
+        expected = [self._expected(each.id, kept, moment.step, self._cost(each)) for each in new]
+        values = self.agent.values(vectors, expected)
+        self._dared = None
+        if self.agent.explores():
+            return self._dare(moment, new)
+        best = sorted(zip(values, new, strict=True), key=lambda pair: -pair[0])
+        return [each for value, each in best if value > 0]
+
+    def _dare(self, moment: Moment, options: Sequence[Option]) -> Sequence[Option]:
+        """One option that nothing was measured of, if it would pay were it much better than expected; estimates may be wrong."""
+        unknown = [each for each in options if not self.demand.is_measured(moment.question, each.id)]
+        worth = [each for each in unknown if self._hoped(moment, each) > 0]
+        if not worth:
+            return ()
+        self._dared = worth[int(self.agent.random.integers(len(worth)))]
+        return (self._dared,)
+
+    def _hoped(self, moment: Moment, option: Option) -> float:
+        """What a view would save if the query at hand took only a part of its time with it."""
+        rate = self.demand.rate(moment.question, moment.step)
+        return rate * HOPE * moment.seconds * self._horizon(option.id) - self._cost(option)
+
+    def _expected(self, id_: str, kept: frozenset[str], step: int, owed: float) -> float:
+        """Seconds that a view saves from now on, discounted, less what it owes; one that was lost before is lost again."""
+        beside = kept - {id_} if id_ in kept else kept
+        return self.demand.worth(id_, beside, step) * self._horizon(id_) - owed
+
+    def _horizon(self, id_: str) -> float:
+        """How many queries a view is expected to serve, those of later count less."""
+        losses, lived = self._lives.get(id_, (0, 0))
+        return 1 / (1 - DISCOUNT + losses / (lived + YOUNG))
+
+    def _cost(self, option: Option) -> float:
+        """What making a view costs: what that took before, else what is expected, as far as expectations can be trusted."""
+        return option.cost * (1.0 if option.known is not None else self.demand.ratio)
+
+    def value(self, holding: Holding, moment: Moment) -> float:
+        """Credit for a byte."""
+        return self.credits.of(holding, moment.step) / max(1, holding.bytes)
+
+    def admits(self, moment: Moment, newcomer: Option, victims: Sequence[Holding]) -> bool:
+        """Whether the new view will save more than those that go for it, and what it costs to make it."""
+        if not victims:
+            return True
+        left = frozenset(each.id for each in moment.kept) - {each.id for each in victims}
+        gained = self._expected(newcomer.id, left, moment.step, self._cost(newcomer))
+        if newcomer is self._dared:
+            gained = max(gained, self._hoped(moment, newcomer))
+        lost = 0.0
+        for each in victims:
+            lost += self._expected(each.id, left, moment.step, 0.0)
+            left |= {each.id}
+        return gained > lost
+
+    def made(self, holding: Holding, moment: Moment) -> None:
+        holding.unpaid = holding.cost
+        self.credits.begin(holding, moment.step)
+        self._begin(holding, moment)
+
+    def _begin(self, holding: Holding, moment: Moment) -> None:
+        kept = frozenset(each.id for each in moment.kept)
+        vector = self.agent.vector(holding.option, self.agent.vocabulary.state(moment.kept), moment.capacity, holding.unpaid)
+        expected = self._expected(holding.id, kept, moment.step, holding.unpaid)
+        self._open[holding.id] = _While(vector, expected, moment.step)
+
+    def used(self, holding: Holding, moment: Moment, gain: float) -> None:
+        self.credits.use(holding, moment.step, gain)
+        pays = PAID * holding.unpaid
+        holding.unpaid -= pays
+        now = self._open.get(holding.id)
+        if now is not None:
+            now.reward += (gain - pays) * DISCOUNT ** (moment.step - now.began)
+
+    def _close_windows(self, moment: Moment) -> None:
+        for each in moment.kept:
+            now = self._open.get(each.id)
+            if now is None:
+                self._begin(each, moment)
+            elif moment.step - now.began >= WINDOW:
+                self._begin(each, moment)
+                following = self._open[each.id]
+                length = DISCOUNT ** (moment.step - now.began)
+                self.agent.add(Experience(now.vector, now.expected, now.reward, following.vector, following.expected, length))
+
+    def gone(self, holding: Holding, step: int) -> None:
+        self.credits.forget(holding.id)
+        losses, lived = self._lives.get(holding.id, (0, 0))
+        self._lives[holding.id] = (losses, lived + step - holding.made)
+        now = self._open.pop(holding.id, None)
+        if now is not None:
+            charged = holding.unpaid * DISCOUNT ** max(0, step - now.began)
+            self.agent.add(Experience(now.vector, now.expected, now.reward - charged, None, 0.0, 0.0))
+        holding.unpaid = 0.0
+
+    def lost(self, id_: str) -> None:
+        """A view went since its tables changed."""
+        losses, lived = self._lives.get(id_, (0, 0))
+        self._lives[id_] = (losses + 1, lived)
+
+    def measured(self, question: str, id_: str, gain: float) -> None:
+        self.demand.measure(question, id_, gain)
+
+    def train(self) -> None:
+        self.agent.train()
+
+    def content(self) -> Mapping[str, Any]:
+        return {
+            "agent": self.agent.content(), "demand": self.demand.content(), "credits": self.credits.content(),
+            "lives": {id_: list(each) for id_, each in self._lives.items()},
+        }  # fmt: skip
+
+    def restore(self, content: Mapping[str, Any]) -> None:
+        self.agent.restore(content["agent"])
+        self.demand.restore(content["demand"])
+        self.credits.restore(content["credits"])
+        self._lives = {id_: (losses, lived) for id_, (losses, lived) in content["lives"].items()}

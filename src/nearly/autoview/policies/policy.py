@@ -1,0 +1,62 @@
+"""What a policy is: it ranks what a query could make, says what goes for it, and is told what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nearly.autoview.options import Holding, Moment, Option
+
+
+class Policy:
+    """The base of all policies: makes nothing, and lets go of the least valuable views first."""
+
+    name = "off"
+
+    def ranked(self, moment: Moment) -> Sequence[Option]:  # noqa: ARG002  others need it
+        """What the query at hand shall make, the best first; nothing where none is worth it."""
+        return ()
+
+    def value(self, holding: Holding, moment: Moment) -> float:  # noqa: ARG002  others need it
+        """How much a kept view is worth; the least valuable goes first."""
+        return 0.0
+
+    def victims(self, moment: Moment, newcomer: Option, size: float) -> list[Holding] | None:
+        """The views that go so that a new one of this size fits; None where it shall not be made instead."""
+        room = moment.capacity - moment.used_bytes
+        found: list[Holding] = []
+        for each in sorted(moment.kept, key=lambda holding: (self.value(holding, moment), holding.made)):
+            if room >= size:
+                break
+            found.append(each)
+            room += each.bytes
+        return found if room >= size and self.admits(moment, newcomer, found) else None
+
+    def admits(self, moment: Moment, newcomer: Option, victims: Sequence[Holding]) -> bool:  # noqa: ARG002  others need it
+        """Whether a new view is worth more than those that would go."""
+        return True
+
+    def made(self, holding: Holding, moment: Moment) -> None:
+        """A view was made; its cost and its bytes are measured."""
+
+    def used(self, holding: Holding, moment: Moment, gain: float) -> None:
+        """A query used a view, and gained so many seconds by it, as far as is known."""
+
+    def gone(self, holding: Holding, step: int) -> None:
+        """A view went, to make room or since its tables changed."""
+
+    def lost(self, id_: str) -> None:
+        """A view went since its tables changed."""
+
+    def measured(self, question: str, id_: str, gain: float) -> None:
+        """An experiment told what a query gains by a view."""
+
+    def train(self) -> None:
+        """Learn from what was seen; it is called when nothing else is to be done."""
+
+    def content(self) -> Mapping[str, Any]:
+        """What is to survive, as JSON can hold it."""
+        return {}
+
+    def restore(self, content: Mapping[str, Any]) -> None:
+        """Have what an earlier session learned."""

@@ -1,0 +1,180 @@
+"""What is done when nobody asks anything: questions are mined, experiments run, views follow their tables, and the policy learns.
+
+One thread of low priority does one piece after the other, as long as it is quiet.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from nearly.autoview.keeping import Deferred, Keeping
+from nearly.autoview.store import Kept, NoRoom
+from nearly.autoview.upkeep import Lost, moved, present
+from nearly.engine.native.running import Running
+from nearly.errors import NearlyError
+
+logger = logging.getLogger(__name__)
+
+QUIET = 0.3
+"""Seconds without a query after which it is taken to be quiet."""
+GLANCE = 0.2
+CLOSING_SECONDS = 10.0
+
+
+class Worker:
+    """Works while it is quiet."""
+
+    def __init__(self, keeping: Keeping, save: Callable[[], None]) -> None:
+        self._keeping, self._save = keeping, save
+        self._running = Running()
+        self._stopping = threading.Event()
+        self._working = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="nearly-autoview", daemon=True)
+        self.seconds = 0.0
+        """Time that learning, that is training, took."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Begin nothing more, and break off what runs."""
+        self._stopping.set()
+        self._running.interrupt()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(CLOSING_SECONDS)
+
+    def _run(self) -> None:
+        activity = self._keeping.engine.activity
+        while not self._stopping.wait(GLANCE):
+            try:
+                if activity.quiet < QUIET:
+                    self._beside()
+                while not self._stopping.is_set() and activity.quiet >= QUIET and self.work():
+                    pass
+            except NearlyError:
+                if not self._stopping.is_set():
+                    logger.warning("automatic views: work in the background failed", exc_info=True)
+
+    def _beside(self) -> None:
+        """What may be done beside queries, since it reads no rows: without it, a session that never rests would make nothing."""
+        with self._working:
+            while not self._stopping.is_set() and self._done(self._mine):
+                pass
+            self._done(self._learn)
+
+    def settle(self) -> None:
+        """Do all that waits, now."""
+        while self.work():
+            pass
+
+    def work(self) -> bool:
+        """One piece of work; whether there was one."""
+        with self._working, self._keeping.engine.activity.background(self._running):
+            pieces = (self._upkeep, self._mine, self._experiment, self._make, self._learn, self._keep_list)
+            return any(self._done(piece) for piece in pieces)
+
+    def _done(self, piece: Callable[[], bool]) -> bool:
+        """Do a piece of work; what cannot be done, since its tables are gone or changed, is left undone."""
+        try:
+            return piece()
+        except NearlyError as trouble:
+            self._keeping.engine.life.refuse_over()
+            logger.info("automatic views: work in the background was given up: %s", trouble)
+            return piece not in (self._learn, self._keep_list)
+
+    def _mine(self) -> bool:
+        return self._keeping.mining.work()
+
+    def _experiment(self) -> bool:
+        keeping = self._keeping
+        experiment = keeping.experiments.next()
+        if experiment is None:
+            return False
+        read = [keeping.store.kept[each] for each in experiment.reads if each in keeping.store.kept]
+        with keeping.store.reading(read) as there:
+            if there and len(read) == len(experiment.reads):
+                outcome = keeping.experiments.run(experiment, self._running)
+                if outcome is None:
+                    return False
+                keeping.learn(outcome)
+        return True
+
+    def _learn(self) -> bool:
+        began = time.thread_time()
+        self._keeping.train()
+        self.seconds += time.thread_time() - began
+        return False
+
+    def _keep_list(self) -> bool:
+        if self._keeping.is_changed:
+            self._keeping.is_changed = False
+            self._save()
+        return False
+
+    def _make(self) -> bool:
+        """Make a view that was too slow to make while its query ran."""
+        keeping = self._keeping
+        if not keeping.deferred:
+            return False
+        waiting = keeping.deferred.popleft()
+        if waiting.option.id not in keeping.store.kept and keeping.engine.planner.is_current(waiting.prepared):
+            self._made(waiting)
+        return True
+
+    def _made(self, waiting: Deferred) -> None:
+        keeping, prepared = self._keeping, waiting.prepared
+        intended = keeping.making.intention(prepared, waiting.candidate, waiting.option, list(keeping.store.kept.values()))
+        if intended is None:
+            return
+        began = time.perf_counter()
+        rows = keeping.making.made(prepared, intended, None)
+        if rows is None:
+            return
+        seconds = time.perf_counter() - began
+        with keeping.deciding:
+            moment = keeping.moment()
+            kept = keeping.keep(prepared, moment, waiting.candidate, waiting.option, rows, seconds, seconds)
+            if kept is not None:
+                keeping.tally.spent += seconds
+                keeping.policy.made(kept.holding, moment)
+
+    def _upkeep(self) -> bool:
+        """Bring a view up to date whose tables changed, or let go of it."""
+        keeping = self._keeping
+        for view in list(keeping.store.kept.values()):
+            tables = present(keeping.engine.catalog, view)
+            if tables is None:
+                keeping.evict(view.id, lost=True)
+                return True
+            if not view.fits(tables):
+                self._follow(view)
+                return True
+        return False
+
+    def _follow(self, view: Kept) -> None:
+        keeping = self._keeping
+        tables = present(keeping.engine.catalog, view)
+        if tables is None:
+            keeping.evict(view.id, lost=True)
+            return
+        fact = keeping.mining.facts.get(view.id)
+        making = fact.seconds if fact is not None else keeping.estimates.seconds(view.candidate.stored.maintained, tables.values())
+        try:
+            rows = moved(keeping.estimates, view, tables, making, keeping.store.limit, self._running)
+        except Lost as reason:
+            logger.info("%s is dropped, since its tables changed: %s", view.name, reason)
+            keeping.evict(view.id, lost=True)
+            return
+        keeping.experiments.flush(view.id)
+        versions = {name: (table.version, table.content) for name, table in tables.items()}
+        keeping.store.remove(view.id)
+        keeping.is_changed = True
+        try:
+            keeping.store.add(view.candidate, rows, versions, replace(view.holding, bytes=rows.bytes))
+            keeping.tally.moved += 1
+        except NoRoom:
+            keeping.tally.lost += 1

@@ -1,0 +1,135 @@
+"""The changes of several parts of one plan at once: for whoever keeps rows of some of them and must bring all up to date.
+
+    with moving(engine, plan, parts, before, after, stored) as found:
+        found.changes[part]       # the name of a table with the part's columns and its weight, None where nothing changed
+        found.rows_of(plan)       # the rows of any plan over these tables, or over inputs that the engine has by name
+
+It is open in one cursor of the driver's engine, whose tables of stages are gone when it is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from nearly.engine.deltas.reading import TableReader
+from nearly.engine.deltas.sites import Sites
+from nearly.engine.deltas.stages import StageRun, StageRunner
+from nearly.engine.deltas.versions import Tables, versions_of
+from nearly.engine.deltas.workspace import Workspace
+from nearly.engine.engine import Engine
+from nearly.engine.jobs.native_kernel import STATIC_ROWS
+from nearly.engine.storage.layouts import Table
+from nearly.plan.depth import deep_recursion
+from nearly.plan.nodes import Input, Plan
+from nearly.plan.quoting import native_name
+from nearly.rewrite.delta.changed import Changed, Stage, TableChange
+from nearly.rewrite.delta.delta import deltas_of
+
+RESULT = "rows asked for"
+
+
+@dataclass(frozen=True, slots=True)
+class PartChange:
+    """Where the change of a part lies: the table of a stage, its columns in order, that of the weights, and its rows."""
+
+    table: str
+    columns: tuple[str, ...]
+    weight: str
+    rows: int
+
+
+@dataclass(slots=True)
+class Moving:
+    """The changes that were found, as long as they are open."""
+
+    tables: Tables
+    changes: Mapping[Plan, PartChange | None]
+    _runner: StageRunner
+
+    @property
+    def stages(self) -> tuple[StageRun, ...]:
+        return tuple(self._runner.runs)
+
+    def make(self, name: str, plan: Plan) -> int:
+        """Have the rows of a plan over the new versions in a temporary table; how many there are."""
+        self._runner.run(name, plan)
+        return self._runner.runs[-1].rows
+
+    def rows_of(self, plan: Plan) -> pa.Table:
+        """The rows of a plan over the new versions, in its order."""
+        self.make(RESULT, plan)
+        if not self._runner.runs[-1].rows:  # it may not have been run
+            self.execute(f"CREATE OR REPLACE TEMP TABLE {native_name(RESULT)} AS {self.sql(plan)}")
+        return self._runner.space.rows(RESULT)
+
+    def sql(self, plan: Plan) -> str:
+        """The query of a plan over the new versions, for a statement of its own."""
+        return self._runner.sql(plan)
+
+    def execute(self, sql: str) -> list[tuple[Any, ...]]:
+        """What a statement beside the stages gives."""
+        return self._runner.space.execute(sql)
+
+
+@contextmanager
+def moving(
+    engine: Engine, plan: Plan, parts: Sequence[Plan], before: Mapping[str, Table], after: Mapping[str, Table],
+    stored: Mapping[Plan, Plan],
+) -> Iterator[Moving]:  # fmt: skip
+    """The changes of parts of a plan between two sets of versions, whose old rows lie where `stored` tells.
+
+    A `NativeFailure` or `Unsupported` is for whoever asks to judge: nothing is tried in another way.
+    """
+    with deep_recursion():
+        tables = versions_of(engine, plan, before, after, stored.values())
+    pinned = engine.at(tables.all)
+    with engine.reading(tables.all), ExitStack() as opened:
+        pinned.native.local.configure(pinned.native.settings)
+        cursor = opened.enter_context(pinned.native.local.cursor())
+        sites = None
+        if pinned.cluster.sites.executors > 1:
+            own = (*tables.moved.values(), *(None,))[0]
+            name = own.after.plain_name if own is not None else tables.same[0].plain_name
+            sites = Sites(pinned.native, tables.all, opened.enter_context(pinned.catalog.temporary(name)))
+        runner = StageRunner(TableReader.of(pinned.native, tables, plan, stored.values()), Workspace(cursor), sites)
+        opened.callback(runner.close)
+        with deep_recursion():
+            yield Moving(tables, _run(runner, tables, tuple(parts), stored), runner)
+
+
+def _run(
+    runner: StageRunner, tables: Tables, parts: tuple[Plan, ...], stored: Mapping[Plan, Plan]
+) -> dict[Plan, PartChange | None]:
+    if not tables.moved or not parts:
+        return dict.fromkeys(parts)
+    large = frozenset(table.name.lower() for table in tables.all if table.rows > STATIC_ROWS)
+    stages, found = _deltas(parts, tables.changes, tuple(stored.items()), large)
+    runner.read_changes()
+    for stage in stages:
+        runner.run(stage.name, stage.plan)
+    rows = {each.name: each.rows for each in runner.runs}
+    return {part: _part(change, rows) for part, change in zip(parts, found, strict=True)}
+
+
+def _part(change: Changed | None, rows: Mapping[str, int]) -> PartChange | None:
+    if change is None or not isinstance(change.plan, Input) or not rows[change.plan.source]:
+        return None
+    names = tuple(column.name for column in change.columns)
+    return PartChange(change.plan.source, names, change.weight.name, rows[change.plan.source])
+
+
+@lru_cache(maxsize=256)
+def _deltas(
+    parts: tuple[Plan, ...],
+    changes: tuple[tuple[str, TableChange], ...],
+    stored: tuple[tuple[Plan, Plan], ...],
+    large: frozenset[str],
+) -> tuple[tuple[Stage, ...], tuple[Changed | None, ...]]:
+    """The same from refresh to refresh: stages name tables, not versions."""
+    return deltas_of(parts, dict(changes), dict(stored), large)

@@ -1,0 +1,174 @@
+"""Rows of large tables by key, read once: stages ask for the same keys of a table again and again, in both of its versions.
+
+A slice has all rows of a table whose value in one column is among some keys; it grows when keys are asked for that it lacks. Of a
+table that moved the present version is read, and the one before is made of it by what came and went.
+Law: a semi join over a slice that has its keys gives what it gives over the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from nearly.engine.deltas.neighbours import Neighbours, equality
+from nearly.engine.deltas.reading import TableReader
+from nearly.engine.deltas.workspace import Workspace
+from nearly.engine.jobs.native_kernel import STATIC_ROWS
+from nearly.engine.native.pieces import Pieces, blocks_with
+from nearly.plan.expressions import Call, Column, conjuncts
+from nearly.plan.nodes import Input, Join, Output, Plan, Project, Scan
+from nearly.plan.quoting import native_name
+from nearly.plan.types import DATE, DOUBLE, FLOAT, INTEGERS
+from nearly.rewrite.delta.changed import WEIGHT
+from nearly.rewrite.delta.domains import domain
+from nearly.rewrite.delta.sharpen import origin
+
+MOST_KEYS = 0.1
+"""A slice is made for keys that are fewer than this share of the table's rows: for more, its rows are most of the table."""
+MOST_LOOKED_UP = 20_000
+"""For so many keys blocks are looked for that can hold them."""
+WORTH_PRUNING = 0.5
+"""Blocks are read apart when they have less than this share of the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Where keys are: a temporary table, and its column."""
+
+    rows: str
+    column: str
+
+    @property
+    def distinct(self) -> str:
+        return f"SELECT DISTINCT {native_name(self.column)} AS k FROM {native_name(self.rows)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """The temporary tables of a slice: its rows, and the keys it has."""
+
+    rows: str
+    keys: str
+
+
+@dataclass(slots=True)
+class Slices:
+    """The slices that the stages of one delta asked for."""
+
+    tables: TableReader
+    space: Workspace
+    rows: Mapping[str, int]
+    """Rows of the stages that have run and have some."""
+    plans: Mapping[str, Plan]
+    """The plans of these stages."""
+    _made: dict[tuple[str, str], _Slice] = field(default_factory=dict)
+
+    def applied(self, plan: Plan) -> Plan:
+        """The plan with slices in the place of large tables that are asked for keys only."""
+
+        def change(node: Plan) -> Plan:
+            if isinstance(node, Join) and node.kind == "semi" and isinstance(node.left, Scan):
+                asked = _asked(node, node.left)
+                if asked is not None and self._is_large(node.left.table, asked[1]):
+                    return replace(node, left=self._slice(node.left, *asked))
+            return node
+
+        return plan.transform(change)
+
+    def _is_large(self, table: str, keys: Keys) -> bool:
+        rows = self.tables.kernel.catalog.table(table).rows
+        return rows > STATIC_ROWS and self.rows.get(keys.rows, rows) < MOST_KEYS * rows
+
+    def _slice(self, scan: Scan, column: str, keys: Keys) -> Plan:
+        """A scan over the slice that has these keys."""
+        made = self._having(scan.table.lower(), column, keys)
+        read = tuple(dict.fromkeys(Column(each.type, each.source) for each in scan.fields))
+        outputs = tuple(Output(each.name, Column(each.type, each.source)) for each in scan.fields)
+        return Project(Input(made.rows, read), outputs)
+
+    def _having(self, table: str, column: str, keys: Keys) -> _Slice:
+        """The slice of a table by a column, which has the rows of these keys; of a table as it was, made from that as it is."""
+        newer = self._newer(table)
+        now = self._having(newer, column, keys) if newer is not None else None
+        made = self._made.get((table, column))
+        if made is None:
+            made = self._begun(table, column, keys, now)
+            self._made[table, column] = made
+        else:
+            self._grow(made, table, column, keys)
+        return made
+
+    def _newer(self, table: str) -> str | None:
+        """The present version of a table that is asked for as it was; doubles are read, since 0.0 would be taken for -0.0."""
+        for name, moved in self.tables.moved.items():
+            if table == moved.names.before.lower() and moved.parts and name not in self.tables.tests:  # else a part of the change
+                columns = self.tables.columns_of(moved.after)
+                return None if any(moved.after.column(each).type in (FLOAT, DOUBLE) for each in columns) else name
+        return None
+
+    def _begun(self, table: str, column: str, keys: Keys, now: _Slice | None) -> _Slice:
+        made = _Slice(f"slice {len(self._made)} of {table}", f"keys {len(self._made)} of {table}")
+        if now is not None:
+            self.space.keep(made.keys, f"SELECT k FROM {native_name(now.keys)}")
+            self.space.keep(made.rows, self._as_it_was(table, column, made.keys, now))
+            return made
+        neighbours, known = Neighbours(self.tables, self.space), domain(keys.rows, keys.column, self.plans)
+        around = neighbours.around(table, column, known, self.rows.get(keys.rows, 0)) if known is not None else None
+        count = self.space.keep(made.keys, keys.distinct if around is None else around.keys)
+        if around is not None:
+            self.space.keep_given(made.rows, neighbours.keep(around, made.keys))
+        else:
+            self.space.keep(made.rows, self._rows(table, column, made.keys, count))
+        return made
+
+    def _grow(self, made: _Slice, table: str, column: str, keys: Keys) -> None:
+        """Have the rows of further keys."""
+        own, more = native_name(made.keys), f"more {made.keys}"
+        lacking = f"SELECT n.k FROM ({keys.distinct}) AS n ANTI JOIN {own} AS o ON n.k IS NOT DISTINCT FROM o.k"
+        count = self.space.keep(more, lacking)
+        if count:
+            newer = self._newer(table)
+            now = None if newer is None else self._made[newer, column]
+            rows = self._rows(table, column, more, count) if now is None else self._as_it_was(table, column, more, now)
+            self.space.execute(f"INSERT INTO {native_name(made.rows)} {rows}")
+            self.space.execute(f"INSERT INTO {own} SELECT k FROM {native_name(more)}")
+
+    def _rows(self, name: str, column: str, keys: str, count: int) -> str:
+        """The rows of a table with some keys: in a few blocks, as far as their bounds tell, else anywhere in its files."""
+        table, reader = self.tables.kernel.catalog.table(name), self.tables.kernel.reader
+        columns, test, files = self.tables.columns_of(table), equality(self.space, keys), self.tables.files.get(name.lower())
+        if files is not None:
+            return reader.with_keys(table, columns, column, keys, test, paths=files)
+        if table.column(column).type in (*INTEGERS, DATE) and count <= MOST_LOOKED_UP:
+            values = [row[0] for row in self.space.execute(f"SELECT k FROM {native_name(keys)}")]
+            found = blocks_with(table.base.blocks, column, values)
+            if sum(block.rows for block in found) < WORTH_PRUNING * table.rows:
+                rows = Pieces(reader, table, table.base, columns).of_blocks(found)
+                return f"SELECT s.* FROM ({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON s.{native_name(column)} {test} n.k"
+        return reader.with_keys(table, columns, column, keys, test)
+
+    def _as_it_was(self, table: str, column: str, keys: str, now: _Slice) -> str:
+        """The rows with some keys in the version before, from those of the present one, which has the keys, and the change."""
+        moved = next(each for each in self.tables.moved.values() if each.names.before.lower() == table)
+        names = ", ".join(native_name(each) for each in self.tables.columns_of(moved.after))
+        both = (
+            f"SELECT {names}, 1 AS w FROM {native_name(now.rows)} UNION ALL "
+            f"SELECT {names}, -{native_name(WEIGHT)} AS w FROM {native_name(moved.names.source)}"
+        )
+        test = f"s.{native_name(column)} {equality(self.space, keys)} n.k"
+        matching = f"SELECT s.* FROM ({both}) AS s SEMI JOIN {native_name(keys)} AS n ON {test}"
+        net = f"SELECT {names}, sum(w)::BIGINT AS w FROM ({matching}) GROUP BY ALL HAVING sum(w) > 0"
+        return f"SELECT {names} FROM (SELECT {names}, unnest(range(w)) FROM ({net}))"
+
+
+def _asked(node: Join, scan: Scan) -> tuple[str, Keys] | None:
+    """The column of a table that must be among some keys, and where these are."""
+    for part in conjuncts(node.condition):
+        if isinstance(part, Call) and part.function in ("=", "<=>"):
+            for mine, theirs in (part.arguments, part.arguments[::-1]):
+                if isinstance(mine, Column) and isinstance(theirs, Column) and mine.name in scan.names:
+                    keys = origin(node.right, theirs.name)
+                    source = next(each.source for each in scan.fields if each.name == mine.name)
+                    if keys is not None:
+                        return source, Keys(*keys)
+    return None

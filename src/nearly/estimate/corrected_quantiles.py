@@ -1,0 +1,145 @@
+"""Quantiles of values with weights, some of which may be negative: those of a stale relation that a sample corrects.
+
+The corrected number of values up to v, sum of weights of values <= v, is a sum like any other; so the corrected distribution
+function F is a ratio of corrected sums, and the quantile is where it reaches p. F may fall where much was taken away, since it is
+an estimate; it is made to rise by its running maximum. Intervals are Woodruff's, as in `estimate.quantiles`: replicates tell how
+sure the share of values below the estimate is, and F carries that back to values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearly.algebra import special
+from nearly.estimate.corrections import FEWEST_CHANGED, Estimates
+from nearly.estimate.evidence import Evidence, nothing
+from nearly.estimate.intervals import Interval
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitValues:
+    """Values in their order, and the unit of each."""
+
+    ordered: Floats
+    units: Integers
+
+    @classmethod
+    def of(cls, values: Floats, units: Integers) -> UnitValues:
+        order = np.lexsort((units, values))  # of equal values by their units, so that the order of rows does not matter
+        return cls(values[order], units[order])
+
+    def weighted(self, weights: Floats) -> WeightedValues:
+        """With a weight for each unit; values of units that weigh nothing are left out."""
+        of_value = weights[self.units]
+        there = of_value != 0
+        return WeightedValues(self.ordered[there], self.units[there], of_value[there])
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedValues:
+    """Values in their order, with the unit and the weight of each."""
+
+    ordered: Floats
+    units: Integers
+    weights: Floats
+
+    def quantile(self, p: float) -> float:
+        """With linear interpolation; for equal weights that of SQL's `percentile`.
+
+        >>> UnitValues.of(np.array([4.0, 1.0, 2.0]), np.array([0, 0, 0])).weighted(np.array([2.0])).quantile(0.75)
+        3.0
+        """
+        if not len(self.ordered) or self.weights.sum() <= 0:
+            return float("nan")
+        ranks = np.maximum.accumulate(np.cumsum(self.weights) - self.weights)
+        return float(np.interp(p * ranks[-1], ranks, self.ordered))
+
+    def at(self, share: float) -> float:
+        """The least value up to which this share of the weights lies; NaN beyond the values."""
+        reached = np.maximum.accumulate(np.cumsum(self.weights)) / self.weights.sum()
+        place = int(np.searchsorted(reached, share - 1e-12))
+        return float(self.ordered[place]) if place < len(self.ordered) else float("nan")
+
+    def shares(self, value: float, copies: Floats) -> tuple[float, Floats, float]:
+        """The logit of the share of values below one, that under the weights of each replicate, and half a value's share."""
+        below = np.where(self.ordered < value, 1.0, np.where(self.ordered == value, 0.5, 0.0))
+        units = copies.shape[1]
+        sums, counts = np.bincount(self.units, below, units), np.bincount(self.units, minlength=units)
+        edge = 0.5 / max(len(self.ordered), 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = (copies @ sums) / (copies @ counts)
+        whole = float((self.weights * below).sum() / self.weights.sum())
+        return float(special.logit(np.clip(whole, edge, 1 - edge))), special.logit(np.clip(found, edge, 1 - edge)), edge
+
+    def estimates(self, p: float, copies: Floats) -> Estimates:
+        """The logit of the share below the quantile, and its replicates."""
+        theta, found, _ = self.shares(self.quantile(p), copies)
+        return Estimates(np.array([theta]), found[:, None])
+
+    def interval(self, p: float, copies: Floats, behind: Evidence, fewest: int = 0) -> Interval:
+        """The interval of the quantile from weights of replicates (groups x units); none where fewer than `fewest` differ."""
+        if not len(self.ordered) or self.weights.sum() <= 0:
+            return nothing()
+        found = self.estimates(p, copies)
+        enough = np.where(found.support >= fewest, found.support, 0)
+        around = behind.interval(found.theta, found.copies, enough)
+        count = len(self.ordered)
+        middle = float(special.logit(np.clip(p, 0.5 / count, 1 - 0.5 / count)))
+        first, last = (
+            special.expit(middle - (around.high[0] - found.theta[0])),
+            special.expit(middle + (found.theta[0] - around.low[0])),
+        )
+        if np.isnan(first) or np.isnan(last):
+            return nothing()
+        low = self.at(first) if first * count > 0.5 else np.nan
+        high = self.at(last + 1e-9) if last * count < count - 0.5 else np.nan
+        if low == high:
+            low, high = self._neighbours(low)
+        return Interval(np.array([low]), np.array([high]), np.array([np.nan]))
+
+    def _neighbours(self, value: float) -> tuple[float, float]:
+        """The nearest other values: however common one is, a share of the rest may be enough."""
+        first, end = np.searchsorted(self.ordered, value), np.searchsorted(self.ordered, value, side="right")
+        below = self.ordered[first - 1] if first else value
+        return float(below), float(self.ordered[end] if end < len(self.ordered) else value)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileWeights:
+    """Weights of the units for the point and for replicates (groups x units), of the direct and of the corrected estimate."""
+
+    direct: Floats
+    direct_copies: Floats
+    corrected: Floats
+    corrected_copies: Floats
+
+
+def corrected_quantile(
+    values: UnitValues, p: float, weights: QuantileWeights, behind: Evidence, method: str
+) -> tuple[float, Interval]:
+    """A quantile and its interval: the direct one, the corrected one, or, as `auto`, the one whose share below varies less.
+
+    A correction that rests on few groups has the direct one's interval, made long enough for its value.
+    """
+    direct, corrected = values.weighted(weights.direct), values.weighted(weights.corrected)
+    own = direct.interval(p, weights.direct_copies, behind)
+    if method == "aqp" or not len(corrected.ordered):
+        return direct.quantile(p), own
+    if method == "auto" and len(direct.ordered):
+        spreads = [
+            float((each.estimates(p, copies).deviations ** 2).sum())
+            for each, copies in ((direct, weights.direct_copies), (corrected, weights.corrected_copies))
+        ]
+        if spreads[0] < spreads[1]:
+            return direct.quantile(p), own
+    theta = corrected.quantile(p)
+    found = corrected.interval(p, weights.corrected_copies, behind, FEWEST_CHANGED)
+    if found.withheld[0] and not own.withheld[0]:
+        found = Interval(np.fmin(own.low, theta), np.fmax(own.high, theta), own.error)
+    return theta, found

@@ -1,0 +1,179 @@
+"""The vocabulary of deltas: rows with signed weights, the stages that make them, and the walk over a plan.
+
+Law: for a plan P over tables that changed, the weights of the rows of its delta, summed by row, are P(new) - P(old).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from nearly.errors import Unsupported
+from nearly.plan.binding.scope import FreshNames
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal
+from nearly.plan.nodes import Filter, GroupBy, Input, Output, Plan, Project, Scan, SetOperation, passed
+from nearly.plan.types import BOOLEAN, LONG
+
+WEIGHT = "nearly_weight"
+"""The column of a table's change that tells how often a row came (or, below zero, went)."""
+
+
+BEFORE, CHANGE = "@before", "@change"
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """How a plan names a table that changed: as it was, and what came and went since."""
+
+    before: str
+    source: str
+
+    @classmethod
+    def of(cls, name: str) -> TableChange:
+        return cls(name + BEFORE, name + CHANGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A plan's rows with how often each came or went, in a column that is not the plan's own."""
+
+    plan: Plan
+    weight: Column
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(column for column in self.plan.columns if column.name != self.weight.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A small plan whose rows are kept under a name; later stages read them as an `Input`."""
+
+    name: str
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Stages in order, and the plan of the change itself: the columns asked for, then their weight."""
+
+    stages: tuple[Stage, ...]
+    result: Plan
+    weight: Column
+
+
+Rule = Callable[..., Changed | None]
+"""From the walk and a node of one type to the delta of the node."""
+
+
+@dataclass(slots=True)
+class Deltas:
+    """One walk over a plan: the delta of each part is made once, and parts that change nothing have none.
+
+    `changes` are the tables that changed, by the names of the scans; a scan of such a table means its new version. `stored` says
+    where the old rows of some parts of the plan can be read, under the same columns. `large` are tables that should only be asked
+    for keys, in lower case.
+    """
+
+    rules: Mapping[type[Plan], Rule]
+    changes: Mapping[str, TableChange]
+    stored: Mapping[Plan, Plan] = field(default_factory=dict)
+    large: Collection[str] = ()
+    fresh: FreshNames = field(default_factory=lambda: FreshNames("delta"))
+    stages: list[Stage] = field(default_factory=list)
+    _made: dict[Plan, Changed | None] = field(default_factory=dict)
+    _kept: dict[Plan, Changed | None] = field(default_factory=dict)
+    _old: dict[Plan, Plan] = field(default_factory=dict)
+    _inputs: dict[Plan, Input] = field(default_factory=dict)
+
+    def of(self, plan: Plan) -> Changed | None:
+        """The delta of a plan, under the plan's columns; None where no table below it changed."""
+        if plan not in self._made:
+            self._made[plan] = self._rule(plan)(self, plan) if self.touches(plan) else None
+        return self._made[plan]
+
+    def _rule(self, plan: Plan) -> Rule:
+        rule = self.rules.get(type(plan))
+        if rule is None:
+            raise Unsupported(f"{type(plan).__name__} has no rule for changes: it is no part of a query that was rewritten")
+        return rule
+
+    def kept(self, plan: Plan) -> Changed | None:
+        """The delta of a plan as a stage of its own: every row once, with the sum of its weights, which is not zero."""
+        if plan not in self._kept:
+            found = self.of(plan)
+            self._kept[plan] = None if found is None else self.consolidated(found)
+        return self._kept[plan]
+
+    def consolidated(self, found: Changed, hint: str = "change") -> Changed:
+        """The same change with every row once."""
+        if isinstance(found.plan, Input):
+            return found
+        net = net_rows(found, self.fresh)
+        return Changed(self.stage(hint, net.plan), net.weight)
+
+    def stage(self, hint: str, plan: Plan) -> Input:
+        """Keep the rows of a plan; a plan is kept once."""
+        if plan not in self._inputs:
+            self.stages.append(Stage(self.fresh(hint), plan))
+            self._inputs[plan] = Input(self.stages[-1].name, plan.columns)
+        return self._inputs[plan]
+
+    def touches(self, plan: Plan) -> bool:
+        """Whether some table below a plan changed."""
+        return any(isinstance(node, Scan) and node.table.lower() in self.changes for node in plan.walk())
+
+    def is_large(self, plan: Plan) -> bool:
+        """Whether a plan reads a large table."""
+        names = (node.table.lower() for node in plan.walk() if isinstance(node, Scan))
+        return any(name.removesuffix(BEFORE) in self.large for name in names)
+
+    def old(self, plan: Plan) -> Plan:
+        """The plan over the tables as they were."""
+        if plan not in self._old:
+            self._old[plan] = self._before(plan)
+        return self._old[plan]
+
+    def _before(self, plan: Plan) -> Plan:
+        if plan in self.stored:
+            return self.stored[plan]
+        if isinstance(plan, Scan):
+            change = self.changes.get(plan.table.lower())
+            return plan if change is None else replace(plan, table=change.before)
+        return plan.map_children(self.old)
+
+    def now(self, plan: Plan) -> Plan:
+        """The plan over the tables as they are; what did not change is read from where its old rows lie."""
+        if not self.stored:
+            return plan
+        return plan.map_children(self.now) if self.touches(plan) else self.old(plan)
+
+    def weighted(self, plan: Plan, columns: Sequence[Column], weight: Expression) -> Changed:
+        """Some columns of a plan, and a weight for its rows."""
+        made = Output(self.fresh("weight"), weight)
+        return Changed(Project(plan, (*passed(columns), made)), made.column)
+
+    def union(self, columns: Sequence[Column], terms: Iterable[Changed]) -> Changed:
+        """The sum of several changes of the same columns."""
+        found = [Project(each.plan, (*passed(columns), Output(each.weight.name, each.weight))) for each in terms]
+        if len(found) == 1:
+            return Changed(found[0], found[0].columns[-1])
+        weight = Column(LONG, self.fresh("weight"))
+        whole: Plan = found[0]
+        for each in found[1:]:
+            whole = SetOperation(whole, each, "union", True, (*columns, weight))
+        return Changed(whole, weight)
+
+
+ONE, MINUS_ONE = Literal(LONG, 1), Literal(LONG, -1)
+
+
+def net_rows(found: Changed, fresh: FreshNames) -> Changed:
+    """Every row of a change once, with the sum of its weights; those that came as often as they went are gone."""
+    total = Output(fresh("weight"), AggregateCall(LONG, "sum", (found.weight,)))
+    rows = GroupBy(found.plan, passed(found.columns), (total,))
+    return Changed(Filter(rows, Call(BOOLEAN, "<>", (total.column, Literal(LONG, 0)))), total.column)
+
+
+def negated(weight: Expression) -> Expression:
+    return Call(LONG, "neg", (weight,))

@@ -1,0 +1,57 @@
+"""The delta of a plan: ordered stages, and a plan whose rows are the plan's columns and how often each came or went.
+
+Rules are a dict from node to function. What is not in it is made by the engine after rewriting (`Exchange`) or stands for rows that
+are given (`Input`): these have no versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Limit, Plan, Project, Scan, SetOperation, Sort, Values, Window
+from nearly.rewrite.delta.changed import Changed, Delta, Deltas, Rule, Stage, TableChange, net_rows
+from nearly.rewrite.delta.groups import grouped
+from nearly.rewrite.delta.joins import join
+from nearly.rewrite.delta.rows import apply, filtered, project, scan, sort, values
+from nearly.rewrite.delta.sets import set_operation
+from nearly.rewrite.delta.whole import limit
+from nearly.rewrite.delta.windows import window
+
+RULES: dict[type[Plan], Rule] = {
+    Scan: scan,
+    Values: values,
+    Filter: filtered,
+    Project: project,
+    Sort: sort,
+    Join: join,
+    GroupBy: grouped,
+    SetOperation: set_operation,
+    Window: window,
+    Limit: limit,
+    Apply: apply,
+}
+
+
+def delta(
+    plan: Plan, changes: Mapping[str, TableChange], stored: Mapping[Plan, Plan] | None = None, large: Collection[str] = ()
+) -> Delta | None:
+    """How the rows of a rewritten plan change; None when none of its tables did.
+
+    `changes` are the tables that changed, by their names in lower case. `stored` tells where the old rows of parts of the plan lie.
+    Tables that are `large` are read by keys wherever these are known.
+    """
+    deltas = Deltas(RULES, changes, stored or {}, large)
+    found = deltas.of(plan)
+    if found is None:
+        return None
+    net = net_rows(found, deltas.fresh)
+    return Delta(tuple(deltas.stages), net.plan, net.weight)
+
+
+def deltas_of(
+    plans: Sequence[Plan], changes: Mapping[str, TableChange], stored: Mapping[Plan, Plan], large: Collection[str] = ()
+) -> tuple[tuple[Stage, ...], tuple[Changed | None, ...]]:
+    """How the rows of several parts of one plan change, in common stages; each change is a stage of its own."""
+    deltas = Deltas(RULES, changes, stored, large)
+    found = tuple(deltas.kept(plan) for plan in plans)
+    return tuple(deltas.stages), found

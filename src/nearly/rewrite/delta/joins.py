@@ -1,0 +1,95 @@
+"""Inner joins: the change of each table, joined with the tables before it as they are now and those behind it as they were.
+
+Law: (a + da) b - a b = da b, one table after the other; n tables have n terms, and those of tables that did not change vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from nearly.plan.expressions import Call, Column, Expression, columns_of, conjunction
+from nearly.plan.nodes import Join, Plan
+from nearly.plan.types import LONG
+from nearly.rewrite.delta.changed import ONE, Changed, Deltas
+from nearly.rewrite.delta.outer_joins import outer_join
+from nearly.rewrite.delta.restrict import Match, equal_pairs, is_simple, restrict
+from nearly.rewrite.logical.order_joins import connects, flattened, is_equality, is_inner
+
+
+def join(deltas: Deltas, plan: Join) -> Changed | None:
+    return inner_join(deltas, plan) if is_inner(plan) else outer_join(deltas, plan)
+
+
+def inner_join(deltas: Deltas, plan: Join) -> Changed | None:
+    """The sum of the terms. Parts whose old rows are stored stay whole, and come last: then most terms read them as they were."""
+    found, parts = flattened(plan, deltas.stored)
+    relations = sorted(found, key=lambda each: each in deltas.stored)
+    terms = []
+    for place, relation in enumerate(relations):
+        change = deltas.kept(relation)
+        if change is not None:
+            before = [_now(deltas, each) for each in relations[:place]]
+            after = [_Rows(deltas.old(each)) for each in relations[place + 1 :]]
+            terms.append(_term(deltas, plan.columns, change, [*before, *after], parts))
+    return deltas.union(plan.columns, terms) if terms else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A relation in one version; where that is told by an older one and its change, each row counts by its weight."""
+
+    plan: Plan
+    weight: Column | None = None
+
+
+def _now(deltas: Deltas, relation: Plan) -> _Rows:
+    """A relation as it is: of one that is stored, what was and the change, without looking at its tables."""
+    change = deltas.kept(relation) if relation in deltas.stored else None
+    if change is None:
+        return _Rows(deltas.now(relation))
+    both = deltas.union(relation.columns, (deltas.weighted(deltas.old(relation), relation.columns, ONE), change))
+    return _Rows(both.plan, both.weight)
+
+
+def _term(
+    deltas: Deltas, columns: Sequence[Column], change: Changed, others: Sequence[_Rows], parts: Sequence[Expression]
+) -> Changed:
+    """A change joined with all others, first with those that are simply read: of the rest only keys that then occur are asked."""
+    current, waiting, left = change.plan, list(others), list(parts)
+    weights: list[Expression] = [change.weight]
+    while waiting:
+        chosen = _next(current, waiting, left)
+        waiting = [each for each in waiting if each is not chosen]
+        rows = chosen.plan
+        few = chosen.weight is None and (not is_simple(rows) or deltas.is_large(rows))
+        matches = _matches(current, rows, left) if few else []
+        if matches and current is not change.plan:
+            current = deltas.stage("joined", current)
+        rows = restrict(rows, matches, current, deltas.fresh)
+        weights += [] if chosen.weight is None else [chosen.weight]
+        visible = current.names | rows.names
+        now = [part for part in left if columns_of(part) <= visible]
+        left = [part for part in left if part not in now]
+        condition = conjunction(now)
+        current = Join(current, rows, "cross" if condition is None else "inner", condition)
+    if len(weights) == 1:
+        return Changed(current, change.weight)
+    return deltas.weighted(current, columns, reduce(lambda a, b: Call(LONG, "*", (a, b)), weights))
+
+
+def _next(current: Plan, waiting: Sequence[_Rows], parts: list[Expression]) -> _Rows:
+    """The relation to join now: one that an equality connects and that is simply read, if there is one."""
+    equalities = [part for part in parts if is_equality(part)]
+
+    def urgency(relation: _Rows) -> tuple[bool, bool, bool]:
+        linked, equal = connects(current, relation.plan, parts), connects(current, relation.plan, equalities)
+        return (not linked, not is_simple(relation.plan), not equal)
+
+    return min(waiting, key=urgency)
+
+
+def _matches(current: Plan, chosen: Plan, parts: Sequence[Expression]) -> list[Match]:
+    """What a row of one relation must be equal to in the other."""
+    return [Match(mine, theirs) for mine, theirs in equal_pairs(chosen, current, parts) if isinstance(theirs, Column)]

@@ -1,0 +1,1 @@
+"""Views: what is stored of a query, and queries over what is stored."""

@@ -1,0 +1,230 @@
+"""The standing queries of a catalog: their definitions, which outlive the process, and the one thread that refreshes them.
+
+    <catalog>/standing/<name>.json      a query's text, when and within what it is refreshed, and what came so far
+
+Law: a query goes on after a crash as it was defined, with a first answer over the tables as they are then.
+The thread refreshes one query after the other, the one that has waited longest beyond its time first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nearly.engine.costs import Costs
+from nearly.engine.engine import Engine
+from nearly.engine.storage.catalog import check_name
+from nearly.engine.storage.durable import write_durably, writing_in
+from nearly.engine.storage.serialise import opened, sealed
+from nearly.errors import EngineError, NearlyError, SchemaError, unknown
+from nearly.plan.parse import check_query
+from nearly.standing.arrivals import Forecast, Past, predictor_of
+from nearly.standing.definitions import Definition, restored_past, restored_predictor
+from nearly.standing.maintained import maintained
+from nearly.standing.planner import Budget
+from nearly.standing.policy import Policy
+from nearly.standing.standing import Standing, refresh_all
+from nearly.standing.states import StateStore
+from nearly.standing.upkeep import Upkeep
+from nearly.standing.watching import watcher_of
+
+logger = logging.getLogger(__name__)
+
+GLANCE = 0.2
+"""Seconds between two looks at the tables."""
+PATIENCE = 30.0
+"""Seconds that closing waits for a refresh, which it breaks off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user of a standing query asks for; None is what was said before, or what is usual."""
+
+    policy: Policy
+    budget: Budget
+    arrivals: Any = None
+    on_change: Any = None
+
+
+class StandingQueries:
+    """All standing queries of a session."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._open: dict[str, Standing] = {}
+        self._lock = threading.RLock()
+        self._files = threading.Lock()
+        self._store: StateStore | None = None
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    @property
+    def directory(self) -> Path:
+        return self._engine.catalog.path / "standing"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the queries that stand, here or in a process that was ended."""
+        return tuple(sorted(path.stem for path in self.directory.glob("*.json"))) if self.directory.is_dir() else ()
+
+    def start(self, text: str, name: str | None, wishes: Wishes) -> Standing:
+        """Begin with a query, or go on with one of the same name and text."""
+        plain = check_query(text).text
+        known = check_name(name).lower() if name is not None else f"q_{hashlib.sha256(plain.encode()).hexdigest()[:10]}"
+        watcher = watcher_of(wishes.on_change)
+        with self._lock:
+            if known in self._open:
+                raise SchemaError(f"standing query {known!r} runs already; stop it first, or give another name=")
+            before = self._read(known) if known in self.names else None
+            if before is not None and before.text != plain:
+                raise SchemaError(f"there is a standing query {known!r} with another text; stop it first, or give another name=")
+            query = maintained(self._engine, plain)
+            if wishes.arrivals is None and before is not None:
+                predictor = restored_predictor(before.arrivals)
+            else:
+                predictor = predictor_of(wishes.arrivals, query.tables)
+            past = Past({}, restored_past(before.batches) if before is not None else ())
+            forecast = Forecast(predictor, past, frozenset(before.complete) if before is not None else frozenset())
+            upkeep = Upkeep(self._engine, self._states(), query, known, wishes.budget, self._measured())
+            made = Standing(known, wishes.policy, forecast, upkeep, watcher, self)
+            made.begin()
+            if not made.is_over:
+                self._open[known] = made
+                self._write(made)
+                self._run_thread()
+            return made
+
+    def resume(self, name: str, on_change: Any = None, arrivals: Any = None) -> Standing:
+        """Go on with a query as it was defined; one that runs is given as it is."""
+        known = str(name).lower()
+        with self._lock:
+            if known in self._open:
+                return self._open[known]
+            if known not in self.names:
+                raise unknown("standing query", str(name), self.names)
+            found = self._read(known)
+            budget = Budget(found.memory, found.disk)
+            return self.start(found.text, known, Wishes(Policy(found.every, found.rows), budget, arrivals, on_change))
+
+    def forget(self, name: str) -> None:
+        """Stop a query, whether it runs or only is defined."""
+        known = str(name).lower()
+        with self._lock:
+            if known in self._open:
+                self._open[known].stop()
+            elif known in self.names:
+                self._path(known).unlink(missing_ok=True)
+            else:
+                raise unknown("standing query", str(name), self.names)
+
+    def sharing(self, one: Standing) -> list[Standing]:
+        """A query and those it shares states with, through however many others."""
+        found, tables = [one], _tables_of(one)
+        waiting = [each for each in self._open.values() if each is not one]
+        while near := [each for each in waiting if _tables_of(each) & tables]:
+            found += near
+            waiting = [each for each in waiting if each not in near]
+            tables = tables.union(*map(_tables_of, near))
+        return found
+
+    def left(self, one: Standing, forget: bool) -> None:
+        """A query is over."""
+        with self._files:
+            self._open.pop(one.name, None)
+            if forget:
+                with suppress(OSError):
+                    self._path(one.name).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """End with the session: definitions stay."""
+        self._closed = True
+        self._wake.set()
+        for each in list(self._open.values()):
+            each.close()
+        if self._store is not None:
+            self._store.close()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout=PATIENCE)
+
+    def _states(self) -> StateStore:
+        if self._store is None:
+            self._store = StateStore(self._engine)
+        return self._store
+
+    def _measured(self) -> Costs:
+        self._engine.costs.measure()
+        return self._engine.costs
+
+    def _path(self, name: str) -> Path:
+        return self.directory / f"{name}.json"
+
+    def _read(self, name: str) -> Definition:
+        try:
+            return opened(self._path(name).read_text(encoding="utf-8"), Definition.of)
+        except (OSError, UnicodeDecodeError) as error:
+            raise EngineError(f"the definition of standing query {name!r} cannot be read: {error}") from error
+
+    def _write(self, one: Standing) -> None:
+        """Keep the definition of a query that is not over."""
+        with self._files:
+            if self._open.get(one.name) is one:
+                with writing_in(self.directory):
+                    self.directory.mkdir(parents=True, exist_ok=True)
+                write_durably(self._path(one.name), sealed(_content(one)).encode())
+
+    def _run_thread(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="nearly-standing", daemon=True)
+            self._thread.start()
+        self._wake.set()
+
+    def _work(self) -> None:
+        while not self._closed:
+            self._wake.clear()
+            for one in self._due():
+                if not self._closed and not one.is_over:
+                    self._refresh(one)
+            self._wake.wait(self._pause())
+
+    def _due(self) -> list[Standing]:
+        """Those whose time has come, the one that waits longest beyond it first."""
+        found = []
+        for one in list(self._open.values()):
+            with suppress(NearlyError):  # told when it is refreshed
+                if (one.policy.every, one.policy.rows) != (None, None) and one.policy.is_due(one.waited(), one.arrived()):
+                    found.append((one.waited() - (one.policy.every or 0.0), one))
+        return [one for _, one in sorted(found, key=lambda each: -each[0])]
+
+    def _pause(self) -> float:
+        waits = [one.policy.wait(one.waited(), GLANCE) for one in list(self._open.values())]
+        return min([*waits, 5 * GLANCE])
+
+    def _refresh(self, one: Standing) -> None:
+        try:
+            group = self.sharing(one)
+            refresh_all(group)
+            for each in group:
+                self._write(each)
+        except Exception as trouble:  # noqa: BLE001  a query that fails, however, must not end the others
+            if not self._closed and not self._engine.life.is_over:
+                logger.warning("standing query %r could not be refreshed: %s", one.name, trouble)
+                one.fail(trouble)
+                time.sleep(GLANCE)
+
+
+def _tables_of(one: Standing) -> set[str]:
+    """The tables in which a query keeps states."""
+    return {state.table for state in one.states}
+
+
+def _content(one: Standing) -> Mapping[str, Any]:
+    return Definition.from_standing(one).content

@@ -1,0 +1,77 @@
+"""A standing query as it is maintained: its plan in the form whose parts can be kept, right for all versions of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from nearly.engine.engine import Engine
+from nearly.engine.planner import Prepared
+from nearly.engine.storage.catalog import Snapshot
+from nearly.engine.storage.layouts import Table
+from nearly.plan.expressions import UserCall, walk
+from nearly.plan.nodes import Apply, BoundQuery, Plan, Scan
+from nearly.rewrite.delta.with_partials import with_partials
+from nearly.rewrite.logical.order_joins import order_joins
+from nearly.rewrite.logical.prune import prune
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """A query's text, the tables it reads, and its plan; without one, answers are computed as a whole, and `reason` says why."""
+
+    text: str
+    tables: tuple[str, ...]
+    names: tuple[str, ...]
+    plan: Plan | None
+    reason: str | None
+
+    @property
+    def query(self) -> BoundQuery:
+        if self.plan is None:
+            raise AssertionError("a query without a plan is run by its text")
+        return BoundQuery(self.plan, self.names)
+
+
+def maintained(engine: Engine, text: str) -> Maintained:
+    """A query over tables whose content will change: any of their columns may come to hold nulls."""
+    prepared = engine.prepare(text)
+    tables = tuple(table.name for table in prepared.snapshot)
+    plan, reason = _plan(engine, prepared)
+    names = prepared.query.names if prepared.query is not None else ()
+    return Maintained(prepared.text, tables, names, plan, reason)
+
+
+def _plan(engine: Engine, prepared: Prepared) -> tuple[Plan | None, str | None]:
+    if prepared.query is None or prepared.kernel != "native":
+        return None, prepared.reason
+    loose = Snapshot(engine.catalog, [_nullable(table) for table in prepared.snapshot])
+    bound = engine.planner.over(loose).bound(prepared.text).plan
+    if any(_is_of_session(node) for node in bound.walk()):
+        return None, "a Python function may give another value for the same row"
+    ordered = prune(order_joins(bound, loose.schema))
+    plan = with_partials(ordered.transform(_of_any_version))
+    refusal = engine.at(prepared.snapshot).native.refusal(plan)
+    return (plan, None) if refusal is None else (None, refusal)
+
+
+def _nullable(table: Table) -> Table:
+    return replace(table, columns=tuple(replace(column, nullable=True) for column in table.columns))
+
+
+def _of_any_version(node: Plan) -> Plan:
+    return replace(node, version=0) if isinstance(node, Scan) else node
+
+
+def _is_of_session(node: Plan) -> bool:
+    return isinstance(node, Apply) or any(isinstance(each, UserCall) for top in node.expressions() for each in walk(top))
+
+
+def present(engine: Engine, query: Maintained) -> dict[str, Table]:
+    """The tables of a query as they are now, by name in lower case, as some one transaction left them."""
+    return {table.name.lower(): table for table in engine.catalog.together(query.tables)}
+
+
+def versions(tables: Mapping[str, Table]) -> dict[str, int]:
+    """The versions of tables, by name."""
+    return {table.name: table.version for table in tables.values()}

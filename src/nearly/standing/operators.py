@@ -1,0 +1,144 @@
+"""A plan as the planner of states sees it: a tree of few kinds of operators, each with how much it gives and how that changes.
+
+R are the rows of an operator now, the change those that the next delta brings or takes away at it, R+ the rows afterwards.
+Filters and projections belong to the scan below them, as in the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Plan, Project, Scan, SetOperation, Sort, Values
+from nearly.plan.schema import FindTable
+from nearly.plan.types import BOOLEAN, BYTE, DATE, FLOAT, INT, SHORT, DataType, Decimal
+from nearly.rewrite.delta.partials import is_mergeable
+from nearly.rewrite.logical.sizes import Size, size
+
+SCAN, ROWS, SORT, AGGREGATE, JOIN, UNION, WHOLE = "scan", "rows", "sort", "aggregate", "join", "union", "whole"
+"""Kinds: rows of one table; each row by itself; ordered rows; groups; two sides that meet, or are put together; all the rest."""
+
+_WIDTHS: dict[DataType, float] = {BOOLEAN: 1, BYTE: 1, SHORT: 2, INT: 4, DATE: 4, FLOAT: 4}
+_TEXT = 28.0
+"""Bytes of a text in memory, about: its descriptor, and what does not fit into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator: the plan whose rows it gives, how many, and of how many bytes; `read` counts values taken from files."""
+
+    kind: str
+    plan: Plan
+    rows: float
+    change: float
+    after: float
+    width: float
+    inputs: tuple[Operator, ...] = ()
+    read: float = 0.0
+    join: str = ""
+    incremental: bool = True
+
+    @property
+    def bytes(self) -> float:
+        """The bytes of R."""
+        return self.rows * self.width
+
+    @property
+    def columns(self) -> int:
+        return max(1, len(self.plan.columns))
+
+    def walk(self) -> Iterator[Operator]:
+        yield self
+        for each in self.inputs:
+            yield from each.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What is known of sizes: the tables, how many of their rows will come or go, and rows and widths that were measured."""
+
+    find_table: FindTable
+    expected: Mapping[str, float]
+    rows: Mapping[Plan, float] = field(default_factory=dict)
+    widths: Mapping[Plan, float] = field(default_factory=dict)
+    _known: dict[Plan, Size] = field(default_factory=dict)
+
+    def of(self, plan: Plan) -> float:
+        """About how many rows a plan has; a filter that was counted tells about the joins above it."""
+        for each, count in self.rows.items() if not self._known else ():
+            self._known[each] = Size(count, max(count, size(each, self.find_table).base))
+        return size(plan, self.find_table, self._known).rows
+
+    def width(self, plan: Plan) -> float:
+        known = self.widths.get(plan)
+        return sum(map(_width, (column.type for column in plan.columns))) if known is None else known
+
+
+def _width(type_: DataType) -> float:
+    if isinstance(type_, Decimal):
+        return 2.0 if type_.precision <= 4 else 4.0 if type_.precision <= 9 else 8.0 if type_.precision <= 18 else 16.0
+    return _WIDTHS.get(type_, _TEXT if type_.name in ("string", "binary") else 8.0)
+
+
+def operators(plan: Plan, sizes: Sizes) -> Operator:
+    """The tree of a plan's operators. Law: its operators' plans are parts of the plan, the root's is the plan."""
+    below = plan
+    while isinstance(below, Filter | Project):
+        below = below.child
+    if isinstance(below, Scan | Values):
+        return _scan(plan, below, sizes)
+    if below is not plan:
+        child = operators(plan.children[0], sizes)
+        return _made(ROWS, plan, (child,), sizes, child.change)
+    inputs = tuple(operators(child, sizes) for child in plan.children)
+    match plan:
+        case Join():
+            return _join(plan, inputs, sizes)
+        case GroupBy():
+            return _groups(plan, inputs[0], sizes)
+        case Sort():
+            return _made(SORT, plan, inputs, sizes, inputs[0].change)
+        case SetOperation(kind="union", every=True):
+            return _made(UNION, plan, inputs, sizes, sum(each.change for each in inputs))
+        case Apply(keys=None):
+            return _made(ROWS, plan, inputs, sizes, inputs[0].change)
+    changed = any(each.change for each in inputs)
+    return _made(WHOLE, plan, inputs, sizes, 2 * sizes.of(plan) if changed else 0.0)
+
+
+def _scan(plan: Plan, leaf: Plan, sizes: Sizes) -> Operator:
+    rows = sizes.of(plan)
+    if not isinstance(leaf, Scan):
+        return Operator(SCAN, plan, rows, 0.0, rows, sizes.width(plan))
+    stored = float(sizes.find_table(leaf.table).rows)
+    change = sizes.expected.get(leaf.table.lower(), 0.0) * min(1.0, rows / stored if stored else 1.0)
+    read = (stored + sizes.expected.get(leaf.table.lower(), 0.0)) * max(1, len(leaf.fields))
+    return Operator(SCAN, plan, rows, change, rows + change, sizes.width(plan), read=read)
+
+
+def _made(kind: str, plan: Plan, inputs: tuple[Operator, ...], sizes: Sizes, change: float) -> Operator:
+    rows = sizes.of(plan)
+    given = sum(each.rows for each in inputs)
+    share = rows / given if given else 1.0
+    change = change if kind == WHOLE else change * min(1.0, share)
+    return Operator(kind, plan, rows, change, rows + change, sizes.width(plan), inputs)
+
+
+def _groups(plan: GroupBy, child: Operator, sizes: Sizes) -> Operator:
+    """A touched group goes as it was and comes as it is."""
+    rows = sizes.of(plan)
+    touched = min(rows + child.change, child.change) if plan.keys else min(1.0, child.change)
+    after = rows * (child.after / child.rows if child.rows and plan.keys else 1.0)
+    incremental = plan.sets is None and all(map(is_mergeable, plan.aggregates))
+    return Operator(AGGREGATE, plan, rows, 2 * touched, after, sizes.width(plan), (child,), incremental=incremental)
+
+
+def _join(plan: Join, sides: tuple[Operator, ...], sizes: Sizes) -> Operator:
+    """Rows come and go with those of each side, in the proportion in which they meet."""
+    rows = sizes.of(plan)
+    left, right = (each.change / max(each.rows, 1.0) for each in sides)
+    base = max(rows, 1.0)
+    return Operator(
+        JOIN, plan, rows, base * (left + right + left * right), base * (1 + left) * (1 + right), sizes.width(plan), sides,
+        join=plan.kind,
+    )  # fmt: skip

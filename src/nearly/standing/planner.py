@@ -1,0 +1,165 @@
+"""Which states to keep for the next delta: the dynamic programme of DISS over (operator, memory, change or all rows).
+
+D(m) and F(m) are the least seconds in which an operator and all below it give their change, or all their rows, with states of m
+bytes. Both fall in steps, so they are lists of steps: the least memory (and disk) for each cost. Two inputs share memory in every
+possible way: their lists are added by (min, +), and what another step beats in everything is dropped. That is exact for any budget,
+where a table over m would have to be as fine as the sizes.
+
+Law: no choice of one action for each operator within the budget is cheaper (it is compared with all of them in the tests).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from nearly.plan.nodes import Plan
+from nearly.standing.actions import ALL, DISK, MEMORY, NOTHING, Action, Allowed, Kept, Prices, Way, materialising, own_actions
+from nearly.standing.operators import Operator
+
+MOST_STEPS = 512
+"""A list of more steps keeps the best of each so-and-so-many-th part of the memory, as the paper's units do (I14)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bytes that states may have in memory and on disk."""
+
+    memory: float
+    disk: float = 0.0
+
+    def holds(self, memory: float, disk: float) -> bool:
+        return memory <= self.memory and disk <= self.disk
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From this much memory and disk on, so many seconds, by these choices."""
+
+    memory: float
+    disk: float
+    seconds: float
+    chosen: tuple[Chosen, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An action at an operator."""
+
+    operator: Operator
+    action: Action
+
+
+Steps = tuple[Step, ...]
+"""None of them needs as much memory, disk and seconds as another."""
+FREE: Steps = (Step(0.0, 0.0, 0.0),)
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """D and F of an operator."""
+
+    change: Steps
+    full: Steps
+
+    def of(self, what: str) -> Steps:
+        return FREE if what == NOTHING else self.full if what == ALL else self.change
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The choice: what is kept, the seconds that the next delta is expected to take, and what each operator does."""
+
+    keeps: tuple[Kept, ...]
+    seconds: float
+    chosen: tuple[Chosen, ...]
+
+    @property
+    def memory(self) -> float:
+        return sum(each.bytes for each in self.keeps if each.place == MEMORY)
+
+    @property
+    def disk(self) -> float:
+        return sum(each.bytes for each in self.keeps if each.place == DISK)
+
+
+@dataclass(slots=True)
+class Programme:
+    """One run of the programme; with `only`, no rows but those of some plans are kept."""
+
+    prices: Prices
+    budget: Budget
+    allowed: Allowed = field(default_factory=Allowed)
+    only: Collection[Plan] | None = None
+    _known: dict[Operator, Functions] = field(default_factory=dict)
+
+    def functions(self, op: Operator) -> Functions:
+        """D and F of an operator with a Materialize above it."""
+        if op not in self._known:
+            below = [self.functions(each) for each in op.inputs]
+            inner = self._least(op, own_actions(op, self.prices, self.allowed), below)
+            self._known[op] = self._least(op, materialising(op, self.prices, self.allowed), [inner])
+        return self._known[op]
+
+    def _least(self, op: Operator, actions: Iterable[Action], below: Sequence[Functions]) -> Functions:
+        change: list[Step] = []
+        full: list[Step] = []
+        for action in actions:
+            if self.only is not None and any(kept.plan not in self.only for kept in action.keeps):
+                continue
+            change += self._taken(op, action, action.change, below)
+            full += self._taken(op, action, action.full, below)
+        return Functions(pruned(change), pruned(full))
+
+    def _taken(self, op: Operator, action: Action, way: Way, below: Sequence[Functions]) -> Iterator[Step]:
+        memory, disk = (sum(kept.bytes for kept in action.keeps if kept.place == place) for place in (MEMORY, DISK))
+        own = Step(memory, disk, way.seconds, (Chosen(op, action),) if action.keeps else ())
+        steps: Steps = (own,) if self.budget.holds(own.memory, own.disk) else ()
+        for what, functions in zip(way.takes, below, strict=True):
+            steps = added(steps, functions.of(what), self.budget)
+        yield from steps
+
+
+def added(first: Steps, second: Steps, budget: Budget) -> Steps:
+    """All ways to divide a budget between two."""
+    if second is FREE:
+        return first
+    sums = (Step(a.memory + b.memory, a.disk + b.disk, a.seconds + b.seconds, a.chosen + b.chosen) for a in first for b in second)
+    return pruned(each for each in sums if budget.holds(each.memory, each.disk))
+
+
+def pruned(steps: Iterable[Step]) -> Steps:
+    """Only the steps that no other one beats."""
+    found: list[Step] = []
+    for step in sorted(steps, key=lambda each: (each.memory, each.disk, each.seconds)):
+        if not any(each.disk <= step.disk and each.seconds <= step.seconds for each in found):
+            found.append(step)
+    return tuple(found) if len(found) <= MOST_STEPS else _thinned(found)
+
+
+def _thinned(steps: Sequence[Step]) -> Steps:
+    """Fewer steps: the cheapest of each part of the range of memory, and the cheapest of all."""
+    unit = (steps[-1].memory - steps[0].memory) / (MOST_STEPS / 2) or 1.0
+    best: dict[int, Step] = {}
+    for step in steps:
+        part = math.ceil((step.memory - steps[0].memory) / unit)
+        if part not in best or step.seconds < best[part].seconds:
+            best[part] = step
+    return tuple(best.values())
+
+
+def choose(
+    root: Operator, prices: Prices, budget: Budget, allowed: Allowed | None = None, *, whole: bool = False,
+    only: Collection[Plan] | None = None,
+) -> Planned:  # fmt: skip
+    """The cheapest choice within a budget: to give the change of the root or all its rows, with `whole` the latter."""
+    functions = Programme(prices, budget, allowed or Allowed(), only).functions(root)
+    steps = functions.full if whole else (*functions.change, *functions.full)
+    best = min(steps, key=lambda each: (each.seconds, each.memory, each.disk))
+    keeps: dict[tuple[object, str], Kept] = {}
+    for chosen in best.chosen:
+        for kept in chosen.action.keeps:
+            before = keeps.get((kept.plan, kept.place))
+            keeps[kept.plan, kept.place] = kept if before is None or before.join is None else before
+    return Planned(tuple(keeps.values()), best.seconds, best.chosen)

@@ -1,0 +1,228 @@
+"""Bringing an answer up to date: the changes of what is kept, then the answer from what is kept.
+
+Law: an answer is the query's answer over the versions of the tables that it names, whichever states are kept, made or dropped.
+A refresh that fails drops the states of its queries; where only the native kernel failed, answers are computed as a whole.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from nearly.engine.deltas.several import Moving, moving
+from nearly.engine.native.failures import NativeFailure
+from nearly.engine.results import finished
+from nearly.engine.storage.layouts import Table
+from nearly.errors import EngineError, Unsupported
+from nearly.plan.depth import deep_recursion
+from nearly.plan.nodes import GroupBy, Input, Plan
+from nearly.rewrite.delta.with_partials import outermost, over_stored
+from nearly.standing.arrivals import Expected, Prediction
+from nearly.standing.keeping import keep_within, key_of, measure
+from nearly.standing.maintained import versions
+from nearly.standing.upkeep import CHANGE, FIRST, SAME, WHOLE, Refresh, Upkeep
+
+logger = logging.getLogger(__name__)
+
+
+@deep_recursion()
+def begin(upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction) -> Refresh:
+    """The first answer."""
+    return _as_a_whole(upkeep, tables, prediction, FIRST, "the first answer", {})
+
+
+def advance(group: Sequence[Upkeep], tables: Mapping[str, Table], predictions: Sequence[Prediction | None]) -> list[Refresh]:
+    """Bring queries that share states to new versions of their tables; without a prediction what they keep stays the same."""
+    with group[0].store.lock:
+        own = [{name: tables[name] for name in each.tables} for each in group]
+        try:
+            return _together(group, own, predictions)
+        except (NativeFailure, Unsupported) as trouble:
+            logger.info("a refresh from changes failed (%s); the answers are computed as a whole", trouble)
+            _give_up(group)
+            told = f"changes could not be computed: {trouble}"
+            return [
+                _as_a_whole(each, now, prediction, WHOLE, told, {})
+                for each, now, prediction in zip(group, own, predictions, strict=True)
+            ]
+        except BaseException:  # what is kept may be of versions that no answer is of
+            _give_up(group)
+            raise
+
+
+def _give_up(group: Sequence[Upkeep]) -> None:
+    group[0].engine.life.refuse_over()
+    for each in group:
+        each.release()
+
+
+@deep_recursion()
+def _together(
+    group: Sequence[Upkeep], tables: Sequence[dict[str, Table]], predictions: Sequence[Prediction | None]
+) -> list[Refresh]:
+    found: list[Refresh | None] = [None] * len(group)
+    with ExitStack() as opened:
+        courses: list[tuple[int, _Course]] = []
+        for place, (upkeep, now, prediction) in enumerate(zip(group, tables, predictions, strict=True)):
+            course = _Course.of(upkeep, now, prediction)
+            if isinstance(course, Refresh):
+                found[place] = course
+            elif course.is_whole:
+                found[place] = _as_a_whole(upkeep, now, prediction, WHOLE, course.reason, course.changed)
+            else:
+                opened.enter_context(course.opened())
+                courses.append((place, course))
+        brought: set[str] = set()
+        for _, course in courses:
+            course.bring_states(brought)
+        for place, course in courses:
+            found[place] = course.end()
+    return [each for each in found if each is not None]
+
+
+@dataclass(slots=True)
+class _Course:
+    """One query's part of a refresh from changes."""
+
+    upkeep: Upkeep
+    tables: dict[str, Table]
+    prediction: Prediction | None
+    changed: Mapping[str, Expected]
+    is_whole: bool
+    reason: str
+    expected: float | None
+    began: float
+    _moving: Moving | None = None
+
+    @classmethod
+    def of(cls, upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction | None) -> _Course | Refresh:
+        began = time.perf_counter()
+        if all(tables[name].content == upkeep.tables[name].content for name in tables):
+            upkeep.tables = tables
+            return Refresh(SAME, "no table changed", 0.0, {}, versions(tables))
+        changed = changed_since(upkeep, tables)
+        if upkeep.query.plan is None:
+            return cls(upkeep, tables, prediction, changed, True, upkeep.query.reason or "", None, began)
+        if upkeep.forced is not None:
+            return cls(upkeep, tables, prediction, changed, upkeep.forced == WHOLE, "asked for", None, began)
+        if not upkeep.held:
+            return cls(upkeep, tables, prediction, changed, True, "nothing is kept", None, began)
+        pays, expected = upkeep.pays(tables, changed)
+        told = f"expected to take {expected:.3f} s"
+        return cls(upkeep, tables, prediction, changed, not pays, told, expected, began)
+
+    def opened(self) -> ExitStack:
+        stack, upkeep = ExitStack(), self.upkeep
+        parts = outermost(list(upkeep.held))
+        self._moving = stack.enter_context(
+            moving(upkeep.store.engine, upkeep.plan, parts, upkeep.tables, self.tables, upkeep.stored())
+        )
+        return stack
+
+    @property
+    def moving(self) -> Moving:
+        if self._moving is None:
+            raise AssertionError("a course is opened before it is run")
+        return self._moving
+
+    def bring_states(self, brought: set[str]) -> None:
+        """Bring what is kept up to date, what others keep as well only once; what does not fit is made again."""
+        upkeep = self.upkeep
+        done: dict[Plan, Plan] = {}
+        for plan in outermost(list(upkeep.held)):
+            state, change = upkeep.held[plan], self.moving.changes[plan]
+            if state.table in brought or change is None or upkeep.store.apply(self.moving, state, change):
+                brought.add(state.table)
+            else:
+                logger.info("the rows kept of %s did not fit their change; they are made again", state.table)
+                made = upkeep.store.make(
+                    self.moving,
+                    plan,
+                    over_stored(plan, done),
+                    state.place,
+                    [plan.columns[p] for p in state.order],
+                    key_of(upkeep, plan),
+                )
+                upkeep.store.release(self.moving, state, upkeep.user)
+                state = upkeep.held[plan] = made
+            upkeep.store.note(state, plan, self.tables, upkeep.user)
+            done[plan] = state.over(plan)
+
+    def end(self) -> Refresh:
+        """The answer, and what is to be kept for the next delta."""
+        upkeep = self.upkeep
+        rows = self.moving.rows_of(over_stored(upkeep.plan, upkeep.stored()))
+        upkeep.answer, upkeep.source = finished(rows, upkeep.query.query), "native"
+        upkeep.tables = self.tables
+        took = time.perf_counter() - self.began
+        upkeep.quickest = min(took, upkeep.quickest or took)
+        if self.expected is not None:
+            upkeep.costs.observe(f"standing {CHANGE}", self.expected, took)
+        keep_within(upkeep, self.moving, self.prediction)
+        stages = sum(1 for run in self.moving.stages if run.rows)
+        return Refresh(CHANGE, self.reason, took, self.changed, versions(self.tables), stages, self.expected)
+
+
+def changed_since(upkeep: Upkeep, tables: Mapping[str, Table]) -> dict[str, Expected]:
+    """Rows that came and went since the last answer, by table, as far as files tell; a row that changed did both."""
+    found = {}
+    for name, now in tables.items():
+        was = upkeep.tables[name]
+        if was.content != now.content:
+            parts = upkeep.engine.catalog.difference(was, now)
+            came, went = (sum(part.most_rows for part in parts if part.weight == sign) for sign in (1, -1))
+            found[name] = Expected(float(came), float(went))
+    return found
+
+
+def _as_a_whole(
+    upkeep: Upkeep,
+    tables: dict[str, Table],
+    prediction: Prediction | None,
+    strategy: str,
+    reason: str,
+    changed: Mapping[str, Expected],
+) -> Refresh:
+    """All rows computed again: by the native kernel, else by whoever can."""
+    if upkeep.query.plan is not None:
+        try:
+            said = upkeep.planned_for if prediction is None else prediction
+            return _natively(upkeep, tables, said, strategy, reason, changed)
+        except NativeFailure as failure:
+            upkeep.engine.life.refuse_over()
+            upkeep.release()
+            if failure.is_unreadable:
+                raise EngineError(f"a table's file cannot be read: {failure}") from failure
+            reason = f"{reason}; the native kernel stopped: {failure}"
+    began = time.perf_counter()
+    pinned = upkeep.engine.at(tables.values())
+    prepared = upkeep.engine.named(upkeep.engine.planner.over(pinned.catalog).prepare(upkeep.query.text))
+    result = upkeep.engine.run(prepared)
+    upkeep.answer, upkeep.source, upkeep.tables = result.table, result.source, tables
+    return Refresh(strategy, reason, time.perf_counter() - began, changed, versions(tables))
+
+
+def _natively(
+    upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction, strategy: str, reason: str, changed: Mapping[str, Expected]
+) -> Refresh:
+    """Groups on the way are looked at, so that their sizes are known and they can be kept."""
+    began = time.perf_counter()
+    with upkeep.store.lock, ExitStack() as opened:
+        upkeep.release()
+        found = opened.enter_context(moving(upkeep.store.engine, upkeep.plan, (), tables, tables, {}))
+        made: dict[Plan, Plan] = {}
+        for place, group in enumerate(outermost([node for node in set(upkeep.plan.walk()) if isinstance(node, GroupBy)])):
+            name = f"groups {place}"
+            upkeep.rows[group] = float(found.make(name, over_stored(group, made)))
+            made[group] = Input(name, group.columns)
+        upkeep.answer = finished(found.rows_of(over_stored(upkeep.plan, made)), upkeep.query.query)
+        upkeep.tables, upkeep.source = tables, "native"
+        took = upkeep.whole_seconds = time.perf_counter() - began
+        if upkeep.forced != WHOLE:
+            measure(upkeep, found, tables, took)
+            upkeep.planned = None
+            keep_within(upkeep, found, prediction, made)
+    return Refresh(strategy, reason, took, changed, versions(tables))

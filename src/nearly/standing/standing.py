@@ -1,0 +1,268 @@
+"""What the user of a standing query holds: its answer, which is kept current, and how that is done.
+
+    s = db.standing("select ...", every="60s", memory="512MB")
+    for answer in s: ...                    # the present answer, then every new one, until it ends
+    s.answer   s.refresh()   s.status()   s.explain()   s.complete("orders")   s.stop()
+
+Law: every answer is exact for the versions of the tables that it names (`answer.stats["versions"]`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from nearly.answer import Answer
+from nearly.engine.storage.layouts import Table
+from nearly.errors import EngineError, unknown
+from nearly.printing.html import card
+from nearly.standing.actions import DISK
+from nearly.standing.arrivals import Batch, Forecast, Prediction, Score, differs
+from nearly.standing.drawing import Status, drawn, status_of
+from nearly.standing.maintained import present
+from nearly.standing.planner import Budget
+from nearly.standing.policy import Policy
+from nearly.standing.refresh import advance, begin, changed_since
+from nearly.standing.states import State
+from nearly.standing.upkeep import SAME, Refresh, Upkeep
+from nearly.standing.watching import Watcher, difference
+
+REMEMBERED = 200
+"""Refreshes that are remembered."""
+
+
+class Home(Protocol):
+    """Whoever runs several standing queries."""
+
+    def sharing(self, one: Standing) -> list[Standing]: ...
+
+    def left(self, one: Standing, forget: bool) -> None: ...
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
+class Standing:
+    """A query whose answer is kept current; made by `db.standing`."""
+
+    name: str
+    policy: Policy
+    forecast: Forecast
+    _upkeep: Upkeep
+    _watcher: Watcher | None = None
+    _home: Home | None = None
+    history: list[Refresh] = field(default_factory=list)
+    error: BaseException | None = None
+    _number: int = 0
+    _at: float = 0.0
+    _over: bool = False
+    _news: threading.Condition = field(default_factory=threading.Condition)
+    _answer: Answer | None = None
+    _planned_for: Prediction | None = None
+
+    def __repr__(self) -> str:
+        state = "over" if self._over else "no answer yet" if self._answer is None else f"refreshed {len(self.history)} times"
+        return f"<Standing {self.name}: {state}>"
+
+    def _repr_html_(self) -> str:
+        shown = "" if self._answer is None else self._answer._repr_html_()
+        return card(f"Standing {self.name}", {"query": self.text, "refreshes": len(self.history), "over": self._over}, shown)
+
+    @property
+    def text(self) -> str:
+        return self._upkeep.query.text
+
+    @property
+    def answer(self) -> Answer:
+        """The last answer."""
+        if self._answer is None:
+            raise EngineError(f"standing query {self.name!r} has no answer yet")
+        return self._answer
+
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """The versions of the tables that the last answer is of."""
+        return self.history[-1].versions if self.history else {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was stopped, or everything that it reads is complete."""
+        return self._over
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of memory that its states have."""
+        return self._upkeep.bytes()
+
+    @property
+    def disk_bytes(self) -> int:
+        return self._upkeep.bytes(DISK)
+
+    @property
+    def budget(self) -> Budget:
+        return self._upkeep.budget
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """What it keeps."""
+        return tuple(self._upkeep.held.values())
+
+    @property
+    def scores(self) -> list[Score]:
+        """How good the predictions were."""
+        return self.forecast.scores
+
+    def status(self) -> Status:
+        """What it keeps, what it expects next, and how the last refresh went."""
+        with self._upkeep.store.lock:
+            return status_of(self.name, self._upkeep, self.policy, self.forecast, self.history, self._age(), self._over, self.error)
+
+    def explain(self) -> str:
+        """The plan with what is kept of it, its bytes, and why."""
+        with self._upkeep.store.lock:
+            return drawn(self._upkeep, self.forecast.said)
+
+    def refresh(self) -> Answer:
+        """Bring the answer up to date now."""
+        self._refuse_over()
+        refresh_all(self.sharing())
+        return self.answer
+
+    def complete(self, *tables: str) -> None:
+        """Tell that nothing will come any more of some tables; when nothing does of any, the query ends with its next answer."""
+        known = {name.lower() for name in self._upkeep.tables}
+        for name in tables:
+            if name.lower() not in known:
+                raise unknown("table of the query", name, known)
+        with self._upkeep.store.lock:
+            self.forecast.finish(tables)
+            self._end_if_complete()
+
+    def stop(self) -> None:
+        """Forget the query and what it keeps; whoever waits for its next answer waits no longer. Twice is harmless."""
+        self._end(forget=True)
+
+    def __iter__(self) -> Iterator[Answer]:
+        """The present answer, then every new one; those that come while an answer is looked at are one."""
+        seen = 0
+        while True:
+            with self._news:
+                while self._number <= seen and not self._over and self.error is None:
+                    self._news.wait()
+                if self._number <= seen:
+                    if self.error is not None and not self._over:
+                        raise self.error
+                    return
+                seen, found = self._number, self._answer
+            if found is not None:
+                yield found
+
+    def _refuse_over(self) -> None:
+        self._upkeep.engine.life.refuse_over()
+        if self._over:
+            raise EngineError(f"standing query {self.name!r} is over; start another with db.standing(...)")
+
+    def _age(self) -> float:
+        return time.monotonic() - self._at
+
+    def begin(self) -> None:
+        """The first answer."""
+        upkeep = self._upkeep
+        tables = present(upkeep.engine, upkeep.query)
+        self.forecast.past = type(self.forecast.past)(_rows(tables), self.forecast.past.batches)
+        said = self._planned_for = self.forecast.look_ahead(self.policy.next)
+        self.publish(begin(upkeep, tables, said))
+
+    def sharing(self) -> list[Standing]:
+        """This query and those that keep a state with it: they move together."""
+        return [self] if self._home is None else self._home.sharing(self)
+
+    def arrived(self) -> float:
+        """Rows that came or went since the last answer."""
+        upkeep = self._upkeep
+        return sum(each.rows for each in changed_since(upkeep, present(upkeep.engine, upkeep.query)).values())
+
+    def waited(self) -> float:
+        """Seconds since the last refresh."""
+        return self._age()
+
+    def look_ahead(self, tables: Mapping[str, Table]) -> Prediction | None:
+        """What is expected after the refresh that begins now, to these tables; None where that asks for no other plan."""
+        own = {name: tables[name] for name in self._upkeep.tables}
+        changed = changed_since(self._upkeep, own)
+        if changed:
+            self.forecast.observe(Batch(max(self._age(), 1e-3), changed), _rows(own))
+        said = self.forecast.look_ahead(self.policy.next)
+        if self._planned_for is not None and not differs(said, self._planned_for):
+            return None
+        self._planned_for = said
+        return said
+
+    def publish(self, refresh: Refresh) -> None:
+        """Have the answer of a refresh, and tell whoever waits for it."""
+        upkeep, before = self._upkeep, self._answer
+        if refresh.strategy != SAME or before is None:
+            stats = {"versions": dict(refresh.versions), "refresh": refresh.strategy, "run": refresh.seconds, "name": self.name}
+            self._answer = Answer.exactly(_given(upkeep.answer), "standing", stats=stats)
+        self.history = [*self.history, refresh][-REMEMBERED:]
+        self.error = None
+        with self._news:
+            self._at = time.monotonic()
+            if refresh.strategy != SAME or before is None:
+                self._number += 1
+                self._news.notify_all()
+        if self._watcher is not None and before is not None and refresh.strategy != SAME:
+            changed = difference(before.table, self.answer.table)
+            if changed.came.num_rows or changed.went.num_rows:
+                self._watcher(self.name, self.answer, changed)
+        self._end_if_complete()
+
+    def fail(self, trouble: BaseException) -> None:
+        """Tell whoever waits that a refresh failed; the next one may succeed."""
+        with self._news:
+            self.error, self._at = trouble, time.monotonic()
+            self._news.notify_all()
+
+    def _end_if_complete(self) -> None:
+        upkeep = self._upkeep
+        if set(upkeep.tables) <= self.forecast.complete and not self._over and not self.arrived():
+            self._end(forget=True)
+
+    def close(self) -> None:
+        """Let go at the end of the session; the definition stays, and the query can be taken up again."""
+        self._end(forget=False)
+
+    def _end(self, *, forget: bool) -> None:
+        if not self._over:
+            if self._home is not None:
+                self._home.left(self, forget)
+            if not self._upkeep.engine.life.is_over:
+                self._upkeep.release()
+            with self._news:
+                self._over = True
+                self._news.notify_all()
+
+
+def refresh_all(group: list[Standing]) -> None:
+    """Refresh queries that share states, over one version of all their tables."""
+    first = group[0]._upkeep
+    with first.store.lock:
+        running = [each for each in group if not each.is_over]
+        names = {table.name for each in running for table in each._upkeep.tables.values()}
+        tables = {table.name.lower(): table for table in first.engine.catalog.together(sorted(names))}
+        said = [each.look_ahead(tables) for each in running]
+        for each, refresh in zip(running, advance([each._upkeep for each in running], tables, said), strict=True):
+            each.publish(refresh)
+
+
+def _rows(tables: Mapping[str, Table]) -> dict[str, float]:
+    return {name: float(table.rows) for name, table in tables.items()}
+
+
+def _given(table: pa.Table | None) -> pa.Table:
+    if table is None:
+        raise AssertionError("a refresh leaves an answer")
+    return table

@@ -1,0 +1,227 @@
+"""The rows that standing queries keep between refreshes: tables of an engine of their own, in memory or on disk.
+
+    with store.lock:
+        state = store.make(found, plan, rows, order, place)     # `found` is an open `Moving`
+        store.apply(found, state, change)                        # False where it does not fit: then the state must be made again
+        store.release(found, state, user)
+
+Law: a state's rows are its plan's rows over the tables in the versions of its users' last answers, as a bag. Its bytes are what
+the engine's tables have more of after it was made. Equal plans over equal tables are one state, whoever keeps it.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from nearly.engine.deltas.several import Moving, PartChange
+from nearly.engine.deltas.versions import scans_of
+from nearly.engine.engine import Engine
+from nearly.engine.native.engine import Native
+from nearly.engine.native.first_units import Samples
+from nearly.engine.native.spill import SpillDirectory
+from nearly.engine.storage.layouts import Table
+from nearly.plan.canonical import fingerprint
+from nearly.plan.expressions import Column
+from nearly.plan.nodes import Input, Output, Plan, Project, Sort
+from nearly.plan.quoting import native_name, native_text
+from nearly.rewrite.delta.with_partials import order_of
+from nearly.standing.actions import DISK, MEMORY
+
+_DISK = "standing_disk"
+MOST_DEAD = 0.25
+"""A state is written anew when so large a share of its rows are deleted ones, whose memory is not free before."""
+
+
+@dataclass(slots=True)
+class State:
+    """Kept rows: the table they are in, whose columns are numbered, and which of these tell rows apart, where some do."""
+
+    table: str
+    fingerprint: str
+    place: str
+    columns: tuple[Column, ...]
+    key: tuple[int, ...] | None
+    order: tuple[int, ...]
+    rows: int = 0
+    bytes: int = 0
+    dead: int = 0
+    users: set[str] = field(default_factory=set)
+
+    def over(self, plan: Plan) -> Plan:
+        """The kept rows under the columns of a plan that is this one but for its names, in its order: what is kept has none."""
+        names = [f"c{place}" for place in range(len(self.columns))]
+        given = tuple(Column(column.type, name) for column, name in zip(plan.columns, names, strict=True))
+        outputs = tuple(Output(column.name, each) for column, each in zip(plan.columns, given, strict=True))
+        rows, keys = Project(Input(self.table, given), outputs), order_of(plan)
+        return Sort(rows, keys) if keys else rows
+
+
+class StateStore:
+    """All states of a session."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.lock = threading.RLock()
+        self._native = Native(engine.functions.live)
+        self.engine = copy.copy(engine)
+        self.engine.native = replace(engine.native, samples=Samples(self._native))
+        self._states: dict[tuple[str, tuple[str, ...]], State] = {}
+        self._number = 0
+        self._directory: SpillDirectory | None = None
+
+    def close(self) -> None:
+        """Break off what runs, and free memory and disk."""
+        self.engine.native.samples.close()
+        with self.lock:
+            self._states.clear()
+            if self._directory is not None:
+                self._directory.remove()
+                self._directory = None
+
+    def shared(self, plan: Plan, tables: Mapping[str, Table], place: str) -> State | None:
+        """The state of an equal plan over the same versions, where someone keeps it."""
+        found = self._states.get((fingerprint(plan), _contents(plan, tables)))
+        return found if found is not None and found.place == place else None
+
+    def make(
+        self, found: Moving, plan: Plan, source: Plan, place: str, order: Sequence[Column], key: Iterable[str] | None
+    ) -> State:
+        """Keep the rows of a plan, which are those of `source` over the new versions, in order of some columns."""
+        self._number += 1
+        names = [column.name for column in plan.columns]
+        state = State(
+            f"state_{self._number}", fingerprint(plan), place, plan.columns,
+            None if key is None else tuple(names.index(name) for name in key),
+            tuple(names.index(column.name) for column in order if column.name in names),
+        )  # fmt: skip
+        self._fill(found, state, found.sql(source))
+        return state
+
+    def note(self, state: State, plan: Plan, tables: Mapping[str, Table], user: str) -> None:
+        """Let a state be found by whoever wants the same, and say who needs it."""
+        state.users.add(user)
+        for key in [key for key, each in self._states.items() if each is state]:
+            del self._states[key]
+        self._states[state.fingerprint, _contents(plan, tables)] = state
+
+    def _fill(self, found: Moving, state: State, sql: str) -> None:
+        before = self.measured(state.place, found)
+        home = self._home(state.place, found)
+        numbered = ", ".join(f"c{place}" for place in range(len(state.columns)))
+        ordered = f" ORDER BY {', '.join(f'c{place}' for place in state.order)}" if state.order else ""
+        body = f"SELECT * FROM ({sql}) AS rows({numbered}){ordered}"
+        if not state.columns:
+            body = f"SELECT 1 AS c0 FROM ({sql})"
+        ((state.rows,),) = found.execute(f"CREATE OR REPLACE TABLE {home}{native_name(state.table)} AS {body}")
+        if home:
+            found.execute(f"CREATE OR REPLACE VIEW {native_name(state.table)} AS SELECT * FROM {home}{native_name(state.table)}")
+        state.dead = 0
+        state.bytes = max(0, self.measured(state.place, found) - before)
+
+    def measured(self, place: str, found: Moving) -> int:
+        """Bytes that the engine's tables have in memory, or on disk."""
+        if place == MEMORY:
+            ((bytes_,),) = found.execute("SELECT memory_usage_bytes FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'")
+            return int(bytes_)
+        if self._directory is None:
+            return 0
+        found.execute(f"CHECKPOINT {_DISK}")
+        ((bytes_,),) = found.execute(
+            f"SELECT used_blocks * block_size FROM pragma_database_size() WHERE database_name = {native_text(_DISK)}"
+        )
+        return int(bytes_)
+
+    def _home(self, place: str, found: Moving) -> str:
+        """What is put before the name of a table there."""
+        if place != DISK:
+            return ""
+        if self._directory is None:
+            self._directory = SpillDirectory()
+            self._directory.path.mkdir()
+            found.execute(f"ATTACH {native_text(str(self._directory.path / 'states.duckdb'))} AS {_DISK}")
+        return f"{_DISK}.main."
+
+    def apply(self, found: Moving, state: State, change: PartChange) -> bool:
+        """Bring a state up to date; False where rows that went were not there, and it is not what it should be any more."""
+        weight, rows = native_name(change.weight), native_name(change.table)
+        sums = f"coalesce(sum(-{weight}) FILTER ({weight} < 0), 0), coalesce(sum({weight}) FILTER ({weight} > 0), 0), max({weight})"
+        ((went, came, most),) = found.execute(f"SELECT {sums} FROM {rows}")
+        table = f"{self._home(state.place, found)}{native_name(state.table)}"
+        before = self.measured(state.place, found)
+        if went:
+            ((deleted,),) = found.execute(_deletion(state, table, change))
+            if deleted != went:
+                return False
+        if came:
+            columns = ", ".join(native_name(name) for name in change.columns) or "1"
+            times = f", unnest(range({weight}))" if most > 1 else ""
+            source = f"SELECT {columns} FROM (SELECT *{times} FROM {rows} WHERE {weight} > 0)"
+            found.execute(f"INSERT INTO {table} {source}")
+        state.rows += int(came) - int(went)
+        state.dead += int(went)
+        state.bytes += max(0, self.measured(state.place, found) - before)
+        if state.dead > MOST_DEAD * max(state.rows, 10_000):
+            self._rewrite(found, state, table)
+        return True
+
+    def _rewrite(self, found: Moving, state: State, table: str) -> None:
+        """Free the memory of deleted rows."""
+        aside = State(f"{state.table}_again", state.fingerprint, state.place, state.columns, state.key, state.order)
+        self._fill(found, aside, f"SELECT * FROM {table}")
+        self._remove(found, state)
+        self._fill(found, state, f"SELECT * FROM {self._home(state.place, found)}{native_name(aside.table)}")
+        self._remove(found, aside)
+
+    def release(self, found: Moving, state: State, user: str) -> None:
+        """One user less; without any its rows are dropped."""
+        state.users.discard(user)
+        if not state.users:
+            self._remove(found, state)
+            for key in [key for key, each in self._states.items() if each is state]:
+                del self._states[key]
+
+    def forget(self, states: Iterable[State], user: str) -> None:
+        """Release states outside of a refresh, as after a failure."""
+        with self._native.cursor() as cursor:
+            for state in states:
+                state.users.discard(user)
+                if state.users:
+                    continue
+                for key in [key for key, each in self._states.items() if each is state]:
+                    del self._states[key]
+                if state.place == DISK:
+                    cursor.execute(f"DROP VIEW IF EXISTS {native_name(state.table)}")
+                    cursor.execute(f"DROP TABLE IF EXISTS {_DISK}.main.{native_name(state.table)}")
+                else:
+                    cursor.execute(f"DROP TABLE IF EXISTS {native_name(state.table)}")
+
+    def _remove(self, found: Moving, state: State) -> None:
+        if state.place == DISK:
+            found.execute(f"DROP VIEW IF EXISTS {native_name(state.table)}")
+        found.execute(f"DROP TABLE IF EXISTS {self._home(state.place, found)}{native_name(state.table)}")
+
+
+def _contents(plan: Plan, tables: Mapping[str, Table]) -> tuple[str, ...]:
+    return tuple(tables[name].content for name in sorted({scan.table.lower() for scan in scans_of(plan)}))
+
+
+def _deletion(state: State, table: str, change: PartChange) -> str:
+    """Deletes rows by what tells them apart; else by all columns, of equal ones as many as went."""
+    weight = native_name(change.weight)
+    gone = f"SELECT * FROM {native_name(change.table)} WHERE {weight} < 0"
+    if state.key is not None:
+        test = " AND ".join(_same(place, change) for place in state.key) or "true"
+        return f"DELETE FROM {table} AS kept USING ({gone}) AS gone WHERE {test}"
+    test = " AND ".join(_same(place, change) for place in range(len(state.columns))) or "true"
+    numbered = f"SELECT *, row_number() OVER () AS nearly_number FROM ({gone})"
+    met = (
+        f"SELECT kept.rowid AS place, row_number() OVER (PARTITION BY gone.nearly_number) AS nth, gone.{weight} AS weight "
+        f"FROM {table} AS kept JOIN ({numbered}) AS gone ON {test}"
+    )
+    return f"DELETE FROM {table} WHERE rowid IN (SELECT place FROM ({met}) WHERE nth <= -weight)"
+
+
+def _same(place: int, change: PartChange) -> str:
+    return f"kept.c{place} IS NOT DISTINCT FROM gone.{native_name(change.columns[place])}"

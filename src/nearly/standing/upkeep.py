@@ -1,0 +1,137 @@
+"""What is known and kept of one standing query between its refreshes, and which plan of states suits the next delta."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from nearly.engine.costs import Costs
+from nearly.engine.engine import Engine
+from nearly.engine.storage.layouts import Table
+from nearly.plan.nodes import Plan, Scan
+from nearly.standing.actions import MEMORY, Allowed, Kept, Prices
+from nearly.standing.arrivals import Expected, Prediction
+from nearly.standing.maintained import Maintained
+from nearly.standing.operators import Operator, Sizes, operators
+from nearly.standing.planner import Budget, Planned, choose
+from nearly.standing.states import State, StateStore
+
+FIRST, CHANGE, WHOLE, SAME = "first", "change", "whole", "same"
+"""How an answer came about: the first one; from changes; computed as a whole; or nothing had changed."""
+HORIZON = 3.0
+"""A state is made if it pays within so many refreshes like the next."""
+SURE = 1.0
+"""Changes are taken where they are expected to cost at most this share of computing all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """One refresh: how and why so, what it took, how many rows had changed by table, and which versions the answer is of."""
+
+    strategy: str
+    reason: str
+    seconds: float
+    changed: Mapping[str, Expected]
+    versions: Mapping[str, int]
+    stages: int = 0
+    expected: float | None = None
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """One standing query: its last answer, the versions that it is of, and the states it keeps.
+
+    `whole_seconds` is how long computing all took last, `quickest` the least that a refresh from changes did.
+    `rows` and `widths` were measured of parts of the plan; of others, `shares` tells their rows relative to those of their tables.
+    `fixed` are the plans whose rows must be kept instead of those the planner chooses; `forced` is how each answer is computed.
+    """
+
+    engine: Engine
+    store: StateStore
+    query: Maintained
+    user: str
+    budget: Budget
+    costs: Costs
+    allowed: Allowed = field(default_factory=Allowed)
+    fixed: Collection[Plan] | None = None
+    forced: str | None = None
+    tables: dict[str, Table] = field(default_factory=dict)
+    answer: pa.Table | None = None
+    held: dict[Plan, State] = field(default_factory=dict)
+    planned: Planned | None = None
+    planned_for: Prediction = field(default_factory=dict)
+    plan_seconds: float = 0.0
+    made_seconds: float = 0.0
+    whole_seconds: float = 0.0
+    quickest: float = 0.0
+    source: str = "native"
+    rows: dict[Plan, float] = field(default_factory=dict)
+    shares: dict[Plan, float] = field(default_factory=dict)
+    widths: dict[Plan, float] = field(default_factory=dict)
+
+    def bytes(self, place: str = MEMORY) -> int:
+        return sum(state.bytes for state in self.held.values() if state.place == place)
+
+    @property
+    def plan(self) -> Plan:
+        return self.query.query.plan
+
+    def stored(self) -> dict[Plan, Plan]:
+        """Where the rows of parts of the plan lie."""
+        return {plan: state.over(plan) for plan, state in self.held.items()}
+
+    def release(self) -> None:
+        """Keep nothing any more."""
+        with self.store.lock:
+            self.store.forget(self.held.values(), self.user)
+            self.held.clear()
+
+    def root(self, tables: Mapping[str, Table], expected: Mapping[str, float]) -> Operator:
+        """The operators of the plan, as far as their sizes are known."""
+        known = dict(self.rows)
+        for plan, share in self.shares.items():
+            known[plan] = share * sum(tables[name].rows for name in tables_of(plan))
+        known |= {plan: float(state.rows) for plan, state in self.held.items()}
+        return operators(self.plan, Sizes(lambda name: tables[name.lower()].schema, expected, known, self.widths))
+
+    def prices(self) -> Prices:
+        cores = self.engine.cluster.sites.cores
+        return Prices(self.costs.constants, cores, HORIZON, frozenset(self.held), disk=self.budget.disk > 0)
+
+    def choose(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:
+        """What to keep for the next delta."""
+        began = time.perf_counter()
+        expected = {name: each.rows for name, each in prediction.items()}
+        found = choose(self.root(tables, expected), self.prices(), self.budget, self.allowed, whole=True)
+        if self.fixed is not None:
+            found = Planned(tuple(Kept(plan, 0.0) for plan in self.fixed), found.seconds, ())
+        elif self.forced is None and self.whole_seconds and self.expected(found.seconds) > self.whole_seconds:
+            found = Planned((), self.whole_seconds, ())
+        self.plan_seconds, self.planned_for = time.perf_counter() - began, prediction
+        return found
+
+    def expected(self, seconds: float) -> float:
+        """What a refresh from changes will take, where the planner says so many seconds: no less than the quickest so far."""
+        return max(self.costs.corrected(f"standing {CHANGE}", seconds), self.quickest)
+
+    def pays(self, tables: Mapping[str, Table], changed: Mapping[str, Expected]) -> tuple[bool, float]:
+        """Whether changes are taken from what is kept, or all is computed again; and the seconds this is expected to take."""
+        foreseen = all(name in self.planned_for and each.rows <= 2 * self.planned_for[name].rows for name, each in changed.items())
+        if foreseen and self.planned is not None and self.held:
+            expected = self.expected(self.planned.seconds)
+            if expected <= SURE * self.whole_seconds:
+                return True, expected
+        root = self.root(tables, {name: each.rows for name, each in changed.items()})
+        free = Budget(float("inf"), float("inf"))
+        by_change = choose(root, self.prices(), free, self.allowed, whole=True, only=tuple(self.held)).seconds
+        whole = choose(root, self.prices(), free, self.allowed, whole=True, only=()).seconds
+        change, all_ = self.expected(by_change), self.whole_seconds or whole
+        return change <= SURE * all_, min(change, all_)
+
+
+def tables_of(plan: Plan) -> set[str]:
+    """The tables that a plan reads, in lower case."""
+    return {node.table.lower() for node in plan.walk() if isinstance(node, Scan)}

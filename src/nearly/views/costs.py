@@ -1,0 +1,79 @@
+"""What refreshing a view costs, by strategy: values read, stages and rows written, by measured constants.
+
+The constants are of one machine and one kind of query. What refreshes of a view really took corrects them for that view: the
+estimate of a strategy is multiplied by the mean ratio of its past refreshes, of which the last ones count most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from nearly.plan.nodes import Input, Join, Plan, Scan
+from nearly.plan.schema import FindTable
+from nearly.rewrite.delta.changed import Delta
+from nearly.rewrite.logical.sizes import size
+from nearly.views.states import Refresh
+
+FIXED_SECONDS = 0.02
+"""Planning and committing."""
+STAGE_SECONDS = 0.004
+"""What a stage takes that has few rows."""
+WRITTEN_CELLS = 8_000_000
+"""Values that are written, compared with the stored ones and committed in a second."""
+PRUNED = 0.5
+"""The share of a table that is read, about, where only rows with certain keys are asked for."""
+MEMORY = 0.5
+"""How much of a past ratio counts, beside the ones before it."""
+FADING = 0.7
+"""By which power a ratio comes nearer to 1 whenever another way was taken: what was slow once, as the first to read a change for
+all views is, is tried again."""
+FARTHEST = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Estimates in seconds for the tables and the cores there are."""
+
+    find_table: FindTable
+    cores: int
+    scan: float
+    """Seconds that a core takes to read a value and work on it (`engine.costs`)."""
+
+    def whole(self, plan: Plan, stored_rows: int) -> float:
+        """Everything computed anew, written, and compared with what is stored."""
+        rows = max(size(plan, self.find_table).rows if not stored_rows else float(stored_rows), 1.0)
+        return FIXED_SECONDS + self._reading(plan) + 2 * rows * len(plan.columns) / WRITTEN_CELLS
+
+    def delta(self, change: Delta, changed: int, width: int) -> float:
+        """The stages of a change, and what they commit."""
+        stages = [*(stage.plan for stage in change.stages), change.result]
+        reading = sum(STAGE_SECONDS + self._reading(plan) for plan in stages)
+        return FIXED_SECONDS + reading + changed * width / WRITTEN_CELLS
+
+    def _reading(self, plan: Plan, share: float = 1.0) -> float:
+        match plan:
+            case Scan():
+                return share * self.find_table(plan.table).rows * max(1, len(plan.fields)) * self.scan / self.cores
+            case Join(kind="semi") if _is_small(plan.right):
+                return self._reading(plan.left, PRUNED)
+            case Join(kind="inner") if _is_small(plan.left):
+                return self._reading(plan.left, share) + self._reading(plan.right, PRUNED)
+        return sum(self._reading(child, share) for child in plan.children)
+
+
+def _is_small(plan: Plan) -> bool:
+    """Whether rows come from a stage, and so are few."""
+    return all(not isinstance(node, Scan) for node in plan.walk()) and any(isinstance(node, Input) for node in plan.walk())
+
+
+def corrected(estimates: Mapping[str, float], past: Iterable[Refresh]) -> dict[str, float]:
+    """Estimates after what past refreshes took."""
+    ratios: dict[str, float] = {}
+    for each in past:
+        ratios |= {strategy: ratio**FADING for strategy, ratio in ratios.items() if strategy != each.strategy}
+        expected = each.estimates.get(each.strategy)
+        if expected:
+            ratio = min(max(each.seconds / expected, 1 / FARTHEST), FARTHEST)
+            ratios[each.strategy] = ratio if each.strategy not in ratios else ratios[each.strategy] * (1 - MEMORY) + ratio * MEMORY
+    return {strategy: seconds * ratios.get(strategy, 1.0) for strategy, seconds in estimates.items()}

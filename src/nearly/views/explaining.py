@@ -1,0 +1,58 @@
+"""How a view is maintained: operator by operator, and where not from changes alone, why and what to do instead."""
+
+from __future__ import annotations
+
+from nearly.plan.explain import explain
+from nearly.plan.schema import FindTable
+from nearly.rewrite.delta.reasons import Reason
+from nearly.rewrite.delta.strategies import DELTA, TOUCHED, WHOLE, Strategy, strategies
+from nearly.rewrite.views.split_view import StoredView
+from nearly.views.definition import PlannedView
+from nearly.views.reasons import spark_only, told
+
+_TOLD = {
+    DELTA: "from the rows that changed",
+    TOUCHED: "from the rows that changed and the groups they touch",
+    WHOLE: "computed anew at each refresh, in part or as a whole",
+}
+
+
+def operators(planned: PlannedView, stored: StoredView) -> tuple[Strategy, ...]:
+    """The operators of what a view stores, with how each is maintained."""
+    return strategies(stored.maintained, finding(planned), (stored.maintained,))
+
+
+def obstacles(planned: PlannedView) -> list[Reason]:
+    """Why a view is not maintained from changes, and groups they touch, alone."""
+    if planned.stored is None:
+        return [spark_only(planned.prepared.reason)]
+    found = operators(planned, planned.stored)
+    return [each.reason for each in found if each.strategy == WHOLE and each.reason is not None]
+
+
+def strategy_of(planned: PlannedView) -> str:
+    """The costliest of what the operators of a view need."""
+    if planned.stored is None:
+        return WHOLE
+    found = {each.strategy for each in operators(planned, planned.stored)}
+    return WHOLE if WHOLE in found else TOUCHED if TOUCHED in found else DELTA
+
+
+def finding(planned: PlannedView) -> FindTable:
+    """What plans know of the tables of a view."""
+    known = {table.name.lower(): table.schema for table in planned.inputs}
+    return lambda name: known[name.lower()]
+
+
+def explained(planned: PlannedView) -> str:
+    """What is stored, how that is read, and what each operator needs when tables change."""
+    lines = [f"maintained: {_TOLD[strategy_of(planned)]}"]
+    lines += [f"why: {told(reason)}" for reason in dict.fromkeys(obstacles(planned))]
+    stored = planned.stored
+    if stored is None:
+        return "\n".join(lines)
+    lines.append(f"stored: {', '.join(stored.columns)}" + (f"; key {', '.join(planned.key)}" if planned.key else "; no key"))
+    lines += ["operators:", *(f"  {each}" for each in operators(planned, stored))]
+    if stored.reading is not None:
+        lines += ["read by:", explain(stored.reading.plan, None, 1)]
+    return "\n".join(lines)

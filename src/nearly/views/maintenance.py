@@ -1,0 +1,172 @@
+"""Refreshing: a view moves with all its inputs to one consistent set of versions.
+
+Law: after a refresh the view's rows are its query's rows over the tables in the versions that its notes name. A view on views
+moves those below it first, over the same tables.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from nearly.engine.changes.changes import Changes
+from nearly.engine.engine import Engine
+from nearly.engine.storage.layouts import AT, Table
+from nearly.engine.writing.parquet_writer import Progress
+from nearly.errors import EngineError, UnknownName
+from nearly.plan.depth import deep_recursion
+from nearly.views.definition import RememberedPlans
+from nearly.views.moving import Move, Pinned
+from nearly.views.states import At, State, state_of, versions_of
+
+logger = logging.getLogger(__name__)
+
+
+COMPACTED, COMPACTED_FILES = 10_000, 32
+"""A view is small, and changes often: it is written anew after so many deleted rows, or files of them."""
+
+
+class Overtaken(Exception):
+    """Someone else moved a view further than the versions that this refresh is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """Keeps the views of an engine's catalog."""
+
+    engine: Engine
+    changes: Changes
+    plans: RememberedPlans = field(default_factory=RememberedPlans)
+
+    @deep_recursion()
+    def refresh(self, name: str, progress: Progress | None = None) -> Table:
+        """Bring a view, and those below it, to the present versions of their tables."""
+        while True:
+            order = self.below(name)
+            pinned = {table.name.lower(): table for table in self.engine.catalog.together(self._leaves(order))}
+            try:
+                for each in order:
+                    pinned[each.lower()] = self._refresh(each, pinned, progress)
+            except Overtaken:
+                continue
+            return pinned[name.lower()]
+
+    def below(self, name: str) -> list[str]:
+        """A view and all views that it is made of, each after those that it needs."""
+        found: list[str] = []
+        for each in self.state(name).inputs:
+            if is_view(self._table(name, each)):
+                found += [view for view in self.below(each) if view not in found]
+        return [*found, self.engine.catalog.table(name).name]
+
+    def above(self, name: str) -> list[str]:
+        """The views that are made of a table or view."""
+        wanted = name.lower()
+        return [
+            view
+            for view in self.engine.catalog.views
+            if wanted in {each.partition(AT)[0].lower() for each in self.state(view).inputs}
+        ]
+
+    def state(self, name: str) -> State:
+        return state_of(self.engine.catalog.noted(name)[1])
+
+    def leaves(self, tables: Iterable[Table]) -> dict[str, At]:
+        """The tables below some tables and views, in the versions that the views are of."""
+        found: dict[str, At] = {}
+        for table in tables:
+            if is_view(table):
+                now, notes = self.engine.catalog.noted(table.name)
+                if At.of(now) != At.of(table):
+                    raise Overtaken
+                found |= state_of(notes).leaves
+            else:
+                found |= versions_of([table])
+        return dict(sorted(found.items()))
+
+    def _leaves(self, views: Iterable[str]) -> list[str]:
+        found = {each: self._table(view, each) for view in views for each in self.state(view).inputs}
+        return [name for name, table in found.items() if not is_view(table)]
+
+    def _table(self, view: str, name: str) -> Table:
+        try:
+            return self.engine.catalog.table(name)
+        except UnknownName:
+            raise EngineError(f"view {view!r} needs table {name!r}, which is gone; register it again, or drop the view") from None
+
+    def _refresh(self, name: str, pinned: Pinned, progress: Progress | None) -> Table:
+        with self.engine.catalog.changing(name):
+            table, state = self.engine.catalog.table(name), self.state(name)
+            if self._is_ahead(state, pinned):
+                raise Overtaken
+            moved = self._moved(state, pinned)
+            if moved.inputs != state.inputs:
+                table = Move(self.engine, table, state, moved, pinned, self.plans).done(progress)
+            elif moved != state:  # tables changed, and the views below did not
+                self.engine.catalog.commit_batches([], {table.name: moved.notes})
+        self.pin(name)
+        if table.base.gone > COMPACTED or len(table.base.vectors) > COMPACTED_FILES:
+            self.changes.compact_later(table)
+        return table
+
+    def ahead(self, name: str) -> Move | None:
+        """What a refresh would do to a view; those below it are refreshed. None where there is nothing to do."""
+        while True:
+            *below, own = self.below(name)
+            pinned = {table.name.lower(): table for table in self.engine.catalog.together(self._leaves([*below, own]))}
+            try:
+                for each in below:
+                    pinned[each.lower()] = self._refresh(each, pinned, None)
+            except Overtaken:
+                continue
+            table, notes = self.engine.catalog.noted(own)
+            state = state_of(notes)
+            if self._is_ahead(state, pinned):
+                continue
+            moved = self._moved(state, pinned)
+            return Move(self.engine, table, state, moved, pinned, self.plans) if moved.inputs != state.inputs else None
+
+    def _moved(self, state: State, pinned: Pinned) -> State:
+        """The state of a view over the pinned tables."""
+        inputs = {each: At.of(pinned[each.lower()]) for each in state.inputs}
+        below = self._below(state)
+        if any(leaf.lower() not in pinned for leaf in below):  # a view below was replaced meanwhile
+            raise Overtaken
+        return State(inputs, {leaf: At.of(pinned[leaf.lower()]) for leaf in sorted(below)}, state.refreshes)
+
+    def _is_ahead(self, state: State, pinned: Pinned) -> bool:
+        """Whether a view is of later versions of its tables; a table that was dropped and made again has none."""
+        for leaf, at in state.leaves.items():
+            mine = pinned.get(leaf.lower())
+            if mine is not None and at.version > mine.version and self.engine.catalog.table(leaf).version > mine.version:
+                return True
+        return False
+
+    def _below(self, state: State) -> set[str]:
+        """The tables below the inputs of a view, as they are now."""
+        found: set[str] = set()
+        for each in state.inputs:
+            table = self.engine.catalog.table(each)
+            found |= set(self.state(each).leaves) if is_view(table) else {each}
+        return found
+
+    def pin(self, name: str) -> None:
+        """Keep the versions of its inputs that a view is of, so that what happened since can be told."""
+        oldest: dict[str, int] = {}
+        for each, at in self.state(name).inputs.items():
+            plain = each.partition(AT)[0]
+            oldest[plain] = min(at.version, oldest.get(plain, at.version))
+        for plain, version in oldest.items():
+            if plain in self.engine.catalog:
+                self.engine.catalog.keep(plain, name, version)
+
+    def unpin(self, name: str, state: State) -> None:
+        for plain in {each.partition(AT)[0] for each in state.inputs}:
+            if plain in self.engine.catalog:
+                self.engine.catalog.keep(plain, name, None)
+
+
+def is_view(table: Table) -> bool:
+    """Whether a table is a view as it is now, not one of its versions."""
+    return table.view is not None and AT not in table.name

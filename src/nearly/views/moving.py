@@ -1,0 +1,203 @@
+"""One view from the versions it is of to others: by deltas where they are known and cheaper, else computed anew.
+
+Law: rows and versions are committed together, whichever way they were computed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from nearly.engine.changes.batch_files import Change
+from nearly.engine.deltas.net_change import net_change, planned_delta
+from nearly.engine.deltas.versions import Tables, versions_of
+from nearly.engine.engine import Engine
+from nearly.engine.storage.layouts import AT, Table
+from nearly.engine.storage.versions import now
+from nearly.engine.storage.view_definition import FULL, INCREMENTAL, ViewDefinition
+from nearly.engine.writing.parquet_writer import Progress
+from nearly.errors import EngineError
+from nearly.plan.schema import TableSchema
+from nearly.rewrite.delta.reasons import Reason
+from nearly.rewrite.delta.strategies import DELTA, WHOLE
+from nearly.rewrite.views.split_view import StoredView
+from nearly.views.costs import Costs, corrected
+from nearly.views.definition import PlannedView, RememberedPlans, is_stored_so, loosened, stored_groups
+from nearly.views.explaining import obstacles, strategy_of
+from nearly.views.reasons import POLICY_FULL, REPLACED, STORED_OTHERWISE, changed_too_much, no_history, spark_only, told
+from nearly.views.staleness import before, changed_rows
+from nearly.views.states import Refresh, State
+from nearly.views.storing import Mismatch, change_of, commit_change, commit_whole, difference, refuse_no_key, written
+
+logger = logging.getLogger(__name__)
+
+Pinned = Mapping[str, Table]
+"""Tables in the versions of one refresh, by their names in small letters."""
+
+
+@dataclass
+class Move:
+    """A view, the state it is in, and the one it moves to."""
+
+    engine: Engine
+    table: Table
+    old: State
+    new: State
+    pinned: Pinned
+    plans: RememberedPlans
+
+    def __post_init__(self) -> None:
+        self.started = time.perf_counter()
+
+    def done(self, progress: Progress | None) -> Table:
+        """Compute and commit; the view's stored table after that."""
+        reason, estimates = self.obstacle(), dict[str, float]()
+        stored = self.planned.stored
+        if reason is None and stored is not None:
+            tables = versions_of(self.engine, stored.maintained, self.present(self.before), self.after)
+            estimates = self.estimates(stored, tables)
+            reason = self._too_much(estimates)
+        if reason is None and stored is not None:
+            try:
+                return self._by_delta(stored, estimates)
+            except Mismatch:
+                reason = REPLACED
+                logger.warning("view %r: %s", self.table.name, reason.why)
+        return self._whole(reason, estimates, progress)
+
+    @cached_property
+    def definition(self) -> ViewDefinition:
+        return definition_of(self.table)
+
+    @cached_property
+    def before(self) -> dict[str, Table | None]:
+        """The inputs as the view knows them; None where that cannot be read any more."""
+        catalog = self.engine.catalog
+        return {name: before(catalog, self.pinned[name.lower()], at) for name, at in self.old.inputs.items()}
+
+    @cached_property
+    def after(self) -> dict[str, Table]:
+        return {name: self.pinned[name.lower()] for name in self.new.inputs}
+
+    @cached_property
+    def planned(self) -> PlannedView:
+        """The view over its inputs as they are, bound so that it is right over those before, too."""
+        tables = [loosened(self.after[name], self.before.get(name)) for name in self.after]
+        return self.plans.of(self.engine, self.table.name, self.definition.text, tables, self.definition.key)
+
+    @cached_property
+    def changed(self) -> int:
+        """How many rows of the inputs changed."""
+        catalog = self.engine.catalog
+        return sum(
+            changed_rows(catalog, self.after[name], at) for name, at in self.old.inputs.items() if at != self.new.inputs[name]
+        )
+
+    def commit(self, rows: pa.Table, reason: str) -> Table:
+        """Commit what came and went, rows of the stored table with weights, which was found otherwise."""
+        return self._committed(change_of(self.engine, self.table, rows), self._strategy, reason, {})
+
+    def present(self, tables: Mapping[str, Table | None]) -> dict[str, Table]:
+        return {name: table for name, table in tables.items() if table is not None}
+
+    def obstacle(self) -> Reason | None:
+        """Why the rows must be computed anew, whatever that costs."""
+        if self.definition.policy == FULL:
+            return POLICY_FULL
+        planned, stored = self.planned, self.planned.stored
+        if stored is None:
+            return spark_only(planned.prepared.reason)
+        if not planned.is_plain or redefined(self.definition, planned) != self.definition or not is_stored_so(self.table, planned):
+            return STORED_OTHERWISE
+        for name, at in self.old.inputs.items():
+            was, is_ = self.before[name], self.after[name]
+            if at != self.new.inputs[name] and (was is None or _has_gap(self.engine, was, is_)):
+                return no_history(name)
+        return next((each for each in obstacles(planned) if each.code == "USER_FUNCTION"), None)
+
+    def estimates(self, stored: StoredView, tables: Tables) -> dict[str, float]:
+        """Seconds that each way is expected to take."""
+        schemas = {table.name.lower(): table.schema for table in (*tables.all, self.table)}
+
+        def find_table(name: str) -> TableSchema:
+            return schemas[name.lower()]
+
+        costs = Costs(find_table, self.engine.cluster.sites.cores, self.engine.costs.constants.scan)
+        found = {WHOLE: costs.whole(stored.maintained, self.table.rows)}
+        change = planned_delta(stored.maintained, tables, stored_groups(self.table, stored))
+        if change is not None:
+            found[self._strategy] = costs.delta(change, self.changed, len(stored.columns))
+        return found
+
+    @property
+    def _strategy(self) -> str:
+        """What a refresh by deltas is called; where a part of the view is computed as a whole, the rest is not."""
+        found = strategy_of(self.planned)
+        return DELTA if found == WHOLE else found
+
+    def _too_much(self, estimates: Mapping[str, float]) -> Reason | None:
+        seconds = corrected(estimates, self.old.refreshes)
+        whole = seconds.pop(WHOLE)
+        cheapest = min(seconds.values(), default=0.0)
+        if self.definition.policy == INCREMENTAL or cheapest <= whole:
+            return None
+        inherent = obstacles(self.planned)
+        return inherent[0] if inherent else changed_too_much(self.changed, cheapest, whole)
+
+    def _by_delta(self, stored: StoredView, estimates: Mapping[str, float]) -> Table:
+        with self.engine.reading([self.table]):
+            found = net_change(
+                self.engine, stored.maintained, self.present(self.before), self.after, stored_groups(self.table, stored)
+            )
+        change = change_of(self.engine, self.table, found.rows)
+        strategy = self._strategy if found.reason is None else WHOLE
+        reason = "" if found.reason is None else found.reason
+        return self._committed(change, strategy, reason, estimates)
+
+    def _whole(self, reason: Reason | None, estimates: Mapping[str, float], progress: Progress | None) -> Table:
+        """All rows computed anew; what differs is committed, or all of it where that is not known row by row."""
+        definition, planned = redefined(self.definition, self.planned), self.planned
+        with self.engine.catalog.temporary(self.table.name) as temporary:
+            staged = written(self.engine, planned, self.table.name, temporary, progress, definition.sample is not None)
+            refuse_no_key(self.engine, staged, definition.key and planned.key)
+            if definition == self.definition and planned.is_plain and is_stored_so(self.table, planned):
+                try:
+                    change = change_of(self.engine, self.table, difference(self.engine, self.table, staged))
+                    return self._committed(change, WHOLE, told(reason), estimates)
+                except Mismatch:
+                    logger.warning("the stored rows of view %r were not what they should be; they are replaced", self.table.name)
+            done = self._record(WHOLE, told(reason), (staged.layout.rows, 0, self.table.rows), estimates)
+            return commit_whole(self.engine, self.table.name, planned, definition, staged, self.new.after(done), replaced=True)
+
+    def _committed(self, change: Change, strategy: str, reason: str, estimates: Mapping[str, float]) -> Table:
+        came = 0 if change.came is None else change.came.num_rows
+        gone = 0 if change.places is None else len(change.places)
+        counts = (came - change.updated, change.updated, gone - change.updated)
+        done = self._record(strategy, reason, counts, estimates)
+        return commit_change(self.engine, self.table, change, self.new.after(done))
+
+    def _record(self, strategy: str, reason: str, counts: tuple[int, int, int], estimates: Mapping[str, float]) -> Refresh:
+        return Refresh(now(), strategy, reason, self.changed, *counts, time.perf_counter() - self.started, estimates)
+
+
+def definition_of(table: Table) -> ViewDefinition:
+    """What the table is the rows of."""
+    if table.view is None:
+        raise EngineError(f"{table.name!r} is no view")
+    return table.view
+
+
+def redefined(definition: ViewDefinition, planned: PlannedView) -> ViewDefinition:
+    """The definition with the reading that its stored rows now have."""
+    return replace(definition, reading=None if planned.stored is None else planned.stored.reading)
+
+
+def _has_gap(engine: Engine, was: Table, is_: Table) -> bool:
+    """Whether the log does not tell what changed between two versions."""
+    logged = engine.catalog.batches(is_.plain_name, was.version, is_.version)
+    return AT in is_.name or len(logged) < is_.version - was.version

@@ -1,0 +1,136 @@
+"""One aggregate of a query over a stale view that is made of sums: its estimate in every group, and what bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nearly.estimate.corrections import (
+    FEWEST_CHANGED,
+    FEWEST_ROWS,
+    Counts,
+    Estimates,
+    agreeing,
+    interval_of,
+    mixed,
+    share_of_correction,
+    shrunk,
+)
+from nearly.estimate.evidence import Evidence, nothing
+from nearly.estimate.intervals import Interval
+from nearly.views.sampling.strata import CORRECTED, DIRECT, MERGED, STALE, Strata
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+AUTO, CORR, AQP, STALE_ONLY = "auto", "corr", "aqp", "stale"
+MANY = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """`chosen` are the estimates shown, which rest on `changed` groups of tickets as far as they are corrections; `direct` those
+    from the sample alone. An `own` interval is there where replicates are not what bounds the aggregate.
+    """
+
+    chosen: Estimates
+    changed: Counts
+    direct: Estimates
+    own: Interval | None = None
+    typed: pa.ChunkedArray | None = None
+    """Values that are not doubles."""
+    certain: tuple[list[Any], list[Any]] | None = None
+    """Bounds that hold for sure."""
+    trusted: NDArray[np.bool_] | None = None
+    """Of which groups an interval may be given; None where of all that have one."""
+    exceeding: Floats | None = None
+    """The probability that a value lies beyond an extreme."""
+
+    def of(self, rows: Integers) -> Estimated:
+        """What counts for intervals, in some groups."""
+        trusted = None if self.trusted is None else self.trusted[rows]
+        return Estimated(self.chosen, self.changed[rows], self.direct, trusted=trusted)
+
+
+class Sums(Protocol):
+    """What is asked of cells for aggregates that are made of sums."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def strata(self) -> Strata: ...
+
+    @property
+    def replicated(self) -> bool: ...
+
+    def values(self, name: str, kind: int, /) -> Floats: ...
+
+    def estimates(self, name: str, kind: int, /) -> Estimates: ...
+
+    def changed_groups(self) -> Integers: ...
+
+    def is_spread(self, name: str, /) -> bool: ...
+
+
+def bounded(
+    shown: Estimates, direct: Estimates, parts: Sequence[Estimated], is_total: bool, changed_rows: Counts, behind: Evidence
+) -> Interval:
+    """The intervals of a value made of some aggregates: of what is no total there are none of its own from few changed rows."""
+    groups = np.min([each.changed for each in parts], axis=0)
+    enough = np.full(len(groups), is_total) | (groups == MANY) | (changed_rows >= FEWEST_ROWS)
+    found = interval_of(shown, np.where(enough, groups, 0), direct, behind)
+    known = [each.trusted for each in parts if each.trusted is not None]
+    return found.only(np.asarray(np.logical_and.reduce([np.ones(len(groups), dtype=bool), *known]), dtype=bool))
+
+
+def linear_column(cells: Sums, name: str, behind: Evidence, method: str) -> Estimated:
+    """A sum, or what is computed from sums."""
+    found = _linear(cells, name, method)
+    return replace(found, trusted=_trusted(cells, name, behind)) if cells.is_spread(name) and found.own is None else found
+
+
+def _trusted(cells: Sums, name: str, behind: Evidence) -> NDArray[np.bool_]:
+    """Of which spreads there are intervals: those hang on the few largest values, of which a sample may have drawn none.
+
+    That it did shows where it contradicts what is known of the stale rows; of new large values the changes tell if they are many.
+    """
+    direct, corrected = cells.estimates(name, DIRECT), cells.estimates(name, CORRECTED)
+    return np.asarray((corrected.support >= FEWEST_CHANGED) & agreeing(direct, corrected, behind), dtype=bool)
+
+
+def _linear(cells: Sums, name: str, method: str) -> Estimated:
+    """The estimates; a spread that is corrected has the interval of the direct estimate, made long enough for it."""
+    direct, corrected = cells.estimates(name, DIRECT), cells.estimates(name, CORRECTED)
+    many = np.full(cells.count, MANY)
+    if method == STALE_ONLY:
+        theta = cells.values(name, STALE)
+        return Estimated(unbounded(theta, cells), many, unbounded(theta, cells), none_of(cells.count))
+    if method == AQP:
+        return Estimated(direct, many, direct)
+    support = np.zeros_like(corrected.support) if cells.is_spread(name) else corrected.support
+    if method == CORR:
+        return Estimated(corrected, support, direct)
+    share = share_of_correction(direct, corrected)
+    chosen, changed = mixed(direct, corrected, share), np.where(share > 0, support, many)
+    merged, stale, drawn = cells.values(name, MERGED), cells.values(name, STALE), cells.strata.share
+    if not cells.replicated:
+        changed = cells.changed_groups()
+        careful = merged + (1 - 1 / np.maximum(changed, 1)) * (corrected.theta - merged)
+    else:
+        careful = shrunk(corrected, merged, stale, drawn)
+    few = (share == 1) & (changed < FEWEST_CHANGED)
+    return Estimated(Estimates(np.where(few, careful, chosen.theta), chosen.copies), changed, direct)
+
+
+def unbounded(theta: Floats, cells: Sums) -> Estimates:
+    return Estimates(theta, np.full((cells.strata.groups if cells.replicated else 0, len(theta)), np.nan))
+
+
+def none_of(count: int) -> Interval:
+    return nothing(count)

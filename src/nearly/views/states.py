@@ -1,0 +1,91 @@
+"""What a view remembers between refreshes: which versions of its tables its rows are of, and what refreshes took.
+
+It is committed with the rows, so that both are old or both are new.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nearly.engine.storage.layouts import Table
+
+REMEMBERED = 50
+"""Refreshes that are kept in the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A table in a version; `content` tells it from a table of the same name and number that was dropped or replaced."""
+
+    version: int
+    content: str
+
+    @classmethod
+    def of(cls, table: Table) -> At:
+        return cls(table.version, table.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """One refresh: how, and why so, from how many changed rows, what that changed in the view, and how long it took.
+
+    `estimates` are the seconds that each strategy was expected to take when the choice was made.
+    """
+
+    time: dt.datetime
+    strategy: str
+    reason: str
+    changes: int
+    inserted: int
+    updated: int
+    deleted: int
+    seconds: float
+    estimates: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def content(self) -> list[Any]:
+        return [
+            self.time.isoformat(), self.strategy, self.reason, self.changes, self.inserted, self.updated, self.deleted,
+            self.seconds, dict(self.estimates),
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`inputs` are the tables and views that a view is made of, `leaves` the tables below them, all in one consistent version."""
+
+    inputs: Mapping[str, At]
+    leaves: Mapping[str, At]
+    refreshes: tuple[Refresh, ...] = ()
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {
+            "inputs": _stored(self.inputs), "leaves": _stored(self.leaves), "refreshes": [each.content for each in self.refreshes],
+        }  # fmt: skip
+
+    def after(self, refresh: Refresh) -> State:
+        return replace(self, refreshes=(*self.refreshes, refresh)[-REMEMBERED:])
+
+
+def state_of(notes: Mapping[str, Any]) -> State:
+    """The state of which the notes were made."""
+    refreshes = tuple(Refresh(dt.datetime.fromisoformat(time), *rest) for time, *rest in notes["refreshes"])
+    return State(_read(notes["inputs"]), _read(notes["leaves"]), refreshes)
+
+
+def versions_of(tables: Iterable[Table]) -> dict[str, At]:
+    """Tables in their versions, by name."""
+    return {table.name: At.of(table) for table in sorted(tables, key=lambda each: each.name)}
+
+
+def _stored(versions: Mapping[str, At]) -> dict[str, Any]:
+    return {name: [at.version, at.content] for name, at in versions.items()}
+
+
+def _read(read: Mapping[str, Any]) -> dict[str, At]:
+    return {name: At(version, content) for name, (version, content) in read.items()}

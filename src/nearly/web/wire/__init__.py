@@ -1,0 +1,1 @@
+"""The wire of Postgres: what psql, drivers and dashboards speak."""

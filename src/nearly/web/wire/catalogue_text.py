@@ -1,0 +1,201 @@
+"""Queries of Postgres' catalogue, as clients write them, in DuckDB's SQL over the tables of `catalogue_shape`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from nearly.web.wire.catalogue_shape import INFORMATION, PG, TABLES
+from nearly.web.wire.texts import tables_of
+
+_TYPES = {
+    "oid": "BIGINT", "xid": "BIGINT", "regproc": "VARCHAR", "regprocedure": "VARCHAR", "regoper": "VARCHAR", "regrole": "VARCHAR",
+    "name": "VARCHAR", "char": "VARCHAR", "text": "VARCHAR", "cstring": "VARCHAR", "bpchar": "VARCHAR", "int2": "SMALLINT",
+    "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE", "bool": "BOOLEAN", "anyarray": "VARCHAR",
+    "cardinal_number": "INTEGER", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "regconfig": "VARCHAR",
+    "int2vector": "SMALLINT[]", "oidvector": "BIGINT[]", "varchar": "VARCHAR", "date": "DATE", "timestamptz": "TIMESTAMPTZ",
+}  # fmt: skip
+_LOOKUPS = {
+    "regclass": ("name_oid", "oid_name"),
+    "regtype": ("type_oid", "format_type"),
+    "regnamespace": ("namespace_oid", "namespace_name"),
+}
+About = Mapping[str, str]
+"""What functions about the connection say: user, database, version, process."""
+
+
+def asks_catalogue(tree: exp.Expr) -> bool:
+    """Whether a query is about the catalogue: all its tables are, or it has none and asks about the connection."""
+    tables = tables_of(tree)
+    if tables:
+        return all(_room(each) is not None for each in tables)
+    return any(_is_about_connection(each) for each in tree.walk())
+
+
+def _room(table: exp.Table) -> str | None:
+    """The schema of `catalogue_shape` that has a table; None where it is none of the catalogue."""
+    db, name = table.db.lower(), table.name.lower()
+    if db == "information_schema":
+        return INFORMATION
+    if db == "pg_catalog" or (not db and (name in TABLES[PG] or name.startswith("pg_"))):
+        return PG
+    return None
+
+
+def _is_about_connection(node: exp.Expr) -> bool:
+    if isinstance(
+        node, exp.CurrentUser | exp.SessionUser | exp.CurrentDatabase | exp.CurrentSchema | exp.CurrentVersion | exp.CurrentCatalog
+    ):
+        return True
+    return isinstance(node, exp.Anonymous) and (
+        node.name.lower().startswith(("pg_", "has_", "inet_", "to_reg")) or node.name.lower() in _ABOUT
+    )
+
+
+_ABOUT = {
+    "current_setting",
+    "set_config",
+    "version",
+    "current_schemas",
+    "format_type",
+    "obj_description",
+    "col_description",
+    "txid_current",
+}
+
+
+def catalogue_text(tree: exp.Expr, about: About, settings: Callable[[str], str]) -> str:
+    """The query in DuckDB's SQL; its parameters are replaced already."""
+    root = exp.Paren(this=tree.copy())
+    for node in reversed(list(root.walk())):
+        new = _rewritten(node, about, settings)
+        if new is not node:
+            node.replace(new)
+    return str(root.this.sql(dialect="duckdb"))
+
+
+def _rewritten(node: exp.Expr, about: About, settings: Callable[[str], str]) -> exp.Expr:
+    """What stands in the place of a node, whose own parts are rewritten already."""
+    match node:
+        case exp.Anonymous():
+            return _call(node, about, settings)
+        case exp.CurrentUser() | exp.SessionUser():
+            return exp.Literal.string(about["user"])
+        case exp.CurrentDatabase() | exp.CurrentCatalog():
+            return exp.Literal.string(about["database"])
+        case exp.CurrentSchema():
+            return exp.Literal.string("public")
+        case exp.CurrentVersion():
+            return exp.Literal.string(about["version"])
+    return _respelled(node)
+
+
+def _respelled(node: exp.Expr) -> exp.Expr:
+    match node:
+        case exp.Table() if isinstance(node.this, exp.Identifier) and (room := _room(node)) is not None and node.db:
+            return _moved(node, room)
+        case exp.Table() if isinstance(node.this, exp.Identifier) and not node.db and node.name.lower() in TABLES[PG]:
+            return _moved(node, PG)
+        case exp.Table() if not isinstance(node.this, exp.Identifier) and node.db:
+            node.set("db", None)
+            return node
+        case exp.Dot() if isinstance(node.this, exp.Identifier) and node.this.name.lower() in ("pg_catalog", "information_schema"):
+            return node.expression
+        case exp.Column() if node.args.get("db") is not None:
+            node.set("db", None)
+            node.set("catalog", None)
+            return node
+        case exp.Collate():
+            return node.this
+        case exp.Operator():
+            return _operator(node)
+        case exp.ByteString():
+            return exp.Literal.string(node.name)
+        case exp.Cast():
+            return _cast(node)
+    return node
+
+
+def _moved(table: exp.Table, room: str) -> exp.Expr:
+    moved = table.copy()
+    moved.set("this", exp.to_identifier(table.name.lower()))
+    moved.set("db", exp.to_identifier(room))
+    moved.set("catalog", None)
+    if not moved.alias:
+        moved.set("alias", exp.TableAlias(this=exp.to_identifier(table.name.lower())))
+    return moved
+
+
+def _operator(node: exp.Operator) -> exp.Expr:
+    sign = str(node.args["operator"]).rpartition(".")[2]
+    left, right = node.this, node.expression
+    if isinstance(right, exp.Collate):
+        right = right.this
+    match sign:
+        case "~" | "!~" | "~*" | "!~*":
+            found: exp.Expr = exp.Anonymous(
+                this="regexp_matches", expressions=[left, right, *([exp.Literal.string("i")] if "*" in sign else [])]
+            )
+        case "~~" | "!~~":
+            found = exp.Like(this=left, expression=right)
+        case "=":
+            return exp.EQ(this=left, expression=right)
+        case "<>":
+            return exp.NEQ(this=left, expression=right)
+        case _:
+            return node
+    return exp.Not(this=found) if sign.startswith("!") else found
+
+
+def _cast(node: exp.Cast) -> exp.Expr:
+    to = node.to
+    array = isinstance(to, exp.DataType) and to.this == exp.DType.ARRAY
+    inner = to.expressions[0] if array and to.expressions else to
+    name = _type_name(inner)
+    if name in _LOOKUPS and not array:
+        find, tell = _LOOKUPS[name]
+        if isinstance(node.this, exp.Literal):
+            return exp.Anonymous(this=find, expressions=[exp.Literal.string(node.this.name)])
+        if isinstance(node.parent, exp.Cast) and _type_name(node.parent.to) == "oid":
+            return node.this
+        return exp.Anonymous(this=tell, expressions=[node.this, *([exp.Null()] if tell == "format_type" else [])])
+    if name in _TYPES:
+        return exp.Cast(this=node.this, to=exp.DataType.build(_TYPES[name] + ("[]" if array else ""), dialect="duckdb"))
+    return node
+
+
+def _type_name(to: exp.Expr) -> str:
+    """The plain name of a type, without `pg_catalog` before it and quotes around it."""
+    if isinstance(to, exp.DataType) and to.this == exp.DType.USERDEFINED:
+        kind = to.args.get("kind")
+        return (
+            str(kind.sql(dialect="postgres") if isinstance(kind, exp.Expression) else kind)
+            .replace('"', "")
+            .lower()
+            .removeprefix("pg_catalog.")
+        )
+    if isinstance(to, exp.DataType) and to.this == exp.DType.NAME:
+        return "name"
+    return str(to.sql(dialect="postgres")).replace('"', "").lower().removeprefix("pg_catalog.")
+
+
+def _call(node: exp.Anonymous, about: About, settings: Callable[[str], str]) -> exp.Expr:
+    given = node.expressions
+    match node.name.lower():
+        case "current_setting" if given:
+            asked = given[0].unnest() if not isinstance(given[0], exp.Cast) else given[0].this
+            return exp.Literal.string(settings(asked.name.lower()) if isinstance(asked, exp.Literal) else "")
+        case "set_config" if len(given) > 1 and isinstance(given[1], exp.Literal):
+            return exp.Literal.string(given[1].name)
+        case "json_build_object" | "jsonb_build_object":
+            return exp.Anonymous(this="json_object", expressions=given)
+        case "current_schemas":
+            return exp.Array(expressions=[exp.Literal.string(each) for each in ("pg_catalog", "public")])
+        case "current_schema":
+            return exp.Literal.string("public")
+        case "version":
+            return exp.Literal.string(about["version"])
+        case "pg_backend_pid":
+            return exp.Literal.number(about["pid"])
+    return node

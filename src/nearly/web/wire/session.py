@@ -1,0 +1,361 @@
+"""One connection of a Postgres client: each of its statements finds whoever answers it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from pg_mimic import TEXT, BaseSession, PgError, Portal, ResultColumn, Statement
+from pg_mimic.connection import PortalEntry
+from pg_mimic.messages import make_notice_response, make_parameter_status
+from pg_mimic.typeinfo import TypeInfoStatement, is_typeinfo_query
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from nearly.answer import Answer
+from nearly.errors import NearlyError
+from nearly.plan.goal import Goal, split_goal
+from nearly.plan.types import DataType, is_numeric
+from nearly.printing.numbers import percent_text
+from nearly.web.asking import EARLY, EXACT, Desk, Wish
+from nearly.web.changing import Changer
+from nearly.web.encoding import type_name
+from nearly.web.limits import TooMuch
+from nearly.web.wire import kinds, texts
+from nearly.web.wire.catalogue import Catalogue
+from nearly.web.wire.catalogue_text import asks_catalogue
+from nearly.web.wire.failures import told
+from nearly.web.wire.parameters import giver, parameter_types
+from nearly.web.wire.statements import Asked, Known, Row, bounded, with_bounds
+from nearly.web.wire.variables import DEFAULTS, Variables, reset, setting, shown
+
+logger = logging.getLogger(__name__)
+
+VERSION = "PostgreSQL 16.0 (nearly)"
+_BEGIN = re.compile(r"^\s*(BEGIN|START\s+TRANSACTION)\b", re.IGNORECASE)
+_END = re.compile(r"^\s*(COMMIT|END|ROLLBACK|ABORT)\b(?!\s+TO\b)", re.IGNORECASE)
+_POINT = re.compile(r"^\s*(SAVEPOINT|RELEASE|ROLLBACK\s+TO)\b", re.IGNORECASE)
+_IDLE = re.compile(r"^\s*(LISTEN|UNLISTEN|DEALLOCATE|LOCK|ANALYZE|VACUUM|CHECKPOINT)\b", re.IGNORECASE)
+_DECLARE = re.compile(
+    r"^\s*DECLARE\s+(\"[^\"]+\"|\w+)\s+(?:BINARY\s+|INSENSITIVE\s+|ASENSITIVE\s+|NO\s+SCROLL\s+|SCROLL\s+)*CURSOR\s+"
+    r"(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+(.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_FETCH = re.compile(
+    r"^\s*(FETCH|MOVE)\s+(?:(?:FORWARD|NEXT)\s*)?(ALL|\d+)?\s*(?:FROM\s+|IN\s+)?(\"[^\"]+\"|\w+)\s*;?\s*$", re.IGNORECASE
+)
+_CLOSE = re.compile(r"^\s*CLOSE\s+(ALL|\"[^\"]+\"|\w+)\s*;?\s*$", re.IGNORECASE)
+_EXPLAIN = re.compile(r"^\s*EXPLAIN\s+(?:\([^)]*\)\s*|ANALYZE\s+|VERBOSE\s+)*(.+)$", re.IGNORECASE | re.DOTALL)
+
+
+class WireSession(BaseSession):
+    """Answers the statements of one connection."""
+
+    def __init__(self, desk: Desk, changer: Changer, catalogue: Catalogue, gone: asyncio.Event) -> None:
+        self._desk = desk
+        self._changer = changer
+        self._catalogue = catalogue
+        self._gone = gone
+        self._connection: Any = None
+        self._variables = Variables()
+        self._cursors: dict[str, tuple[Portal, list[ResultColumn]]] = {}
+
+    async def init(self, connection: Any) -> None:
+        self._connection = connection
+        for name, value in connection.startup_params.items():
+            if name not in ("user", "database", "options", "replication"):
+                self._variables.given[name.lower()] = value
+        for name, value in re.findall(r"-c\s*([\w.]+)=((?:\\ |\S)+)", connection.startup_params.get("options", "")):
+            self._variables.set(name, value.replace("\\ ", " "))
+
+    async def prepare(self, sql: str, param_oids: list[int | None]) -> Statement:
+        """The statement that a text is."""
+        try:
+            self._desk.limits.check_text(sql)
+            return self._control(sql) or await self._cursor(sql) or await self._question(sql, param_oids)
+        except Exception as trouble:  # noqa: BLE001  each is told, ours in words, others in the log
+            raise told(trouble) from None
+
+    # --- about the connection ----------------------------------------------------------------------------------------
+
+    def _control(self, sql: str) -> Statement | None:
+        if not sql.strip():
+            return Known("")
+        if is_typeinfo_query(sql):
+            return TypeInfoStatement(sql)
+        for pattern, status in ((_BEGIN, b"T"), (_END, b"I")):
+            found = pattern.match(sql)
+            if found is not None and not _POINT.match(sql):
+                word = found.group(1).split()[0].upper()
+                return Known(
+                    {"START": "BEGIN", "END": "COMMIT", "ABORT": "ROLLBACK"}.get(word, word), effect=partial(self._status, status)
+                )
+        idle = _POINT.match(sql) or _IDLE.match(sql)
+        if idle is not None:
+            return Known(idle.group(1).split()[0].upper(), effect=lambda: self._status(b"T") if _POINT.match(sql) else None)
+        return self._settings(sql)
+
+    def _settings(self, sql: str) -> Statement | None:
+        given = setting(sql)
+        if given is not None:
+            return Known("SET", effect=lambda: self._set(*given))
+        asked = shown(sql)
+        if asked == "all":
+            rows = [(name, self._variables.get(name), "") for name in sorted(DEFAULTS)]
+            return Known("SHOW", [ResultColumn(name, TEXT) for name in ("name", "setting", "description")], rows)
+        if asked is not None:
+            name = {"time zone": "timezone"}.get(asked, asked)
+            label = name.replace(" ", "_").removesuffix("_level")
+            return Known("SHOW", [ResultColumn(label, TEXT)], [(self._variables.get(name),)])
+        taken = reset(sql)
+        if taken is not None:
+            return Known(
+                "RESET", effect=self._variables.given.clear if taken == "all" else lambda: self._variables.given.pop(taken, None)
+            )
+        return None
+
+    def _set(self, name: str, value: str) -> None:
+        if name:
+            self._variables.set(name, value)
+            reported = {"timezone": "TimeZone", "datestyle": "DateStyle", "application_name": "application_name"}.get(name.lower())
+            if reported is not None:
+                self._connection.stream.write(make_parameter_status(reported, self._variables.get(name)))
+
+    def _status(self, status: bytes) -> None:
+        self._connection.tx_status = status
+        if status == b"I":
+            self._cursors.clear()
+
+    # --- cursors -----------------------------------------------------------------------------------------------------
+
+    async def _cursor(self, sql: str) -> Statement | None:
+        declared = _DECLARE.match(sql)
+        if declared is not None:
+            inner = await self.prepare(declared.group(2), [])
+            columns = await inner.describe() or []
+            name = declared.group(1).strip('"')
+            return Known("DECLARE CURSOR", effect=lambda: self._open(name, inner.bind([]), columns))
+        fetched = _FETCH.match(sql)
+        if fetched is not None:
+            portal, columns = self._opened(fetched.group(3).strip('"'))
+            count = fetched.group(2)
+            most = 0 if count and count.upper() == "ALL" else int(count or 1)
+
+            async def fetch(_: list[Any]) -> Iterable[Row]:
+                return (await portal.execute(most))[0]
+
+            async def shape() -> list[ResultColumn]:
+                return columns
+
+            return Asked(fetched.group(1).upper(), [], shape, fetch)
+        closed = _CLOSE.match(sql)
+        if closed is not None:
+            name = closed.group(1).strip('"')
+            return Known(
+                "CLOSE CURSOR", effect=self._cursors.clear if name.upper() == "ALL" else lambda: self._cursors.pop(name, None)
+            )
+        return None
+
+    def _open(self, name: str, portal: Portal, columns: list[ResultColumn]) -> None:
+        """A cursor is a portal, which clients may ask for its columns."""
+        self._cursors[name] = (portal, columns)
+        self._connection.portals[name] = PortalEntry(portal, columns, "SELECT")
+
+    def _opened(self, name: str) -> tuple[Portal, list[ResultColumn]]:
+        if name not in self._cursors:
+            raise PgError("34000", f'cursor "{name}" does not exist')
+        return self._cursors[name]
+
+    # --- questions ---------------------------------------------------------------------------------------------------
+
+    async def _question(self, sql: str, told_types: list[int | None]) -> Statement:
+        explained = _EXPLAIN.match(sql)
+        if explained is not None:
+            return self._explain(explained.group(1))
+        text, goal = split_goal(sql)
+        tree = texts.read(text)
+        if isinstance(tree, exp.Query) and asks_catalogue(tree):
+            return self._about_catalogue(tree, told_types)
+        if tree is not None and not isinstance(tree, exp.Query | exp.Values):
+            return self._change(sql)
+        types = [] if tree is None else await asyncio.to_thread(parameter_types, tree, told_types, self._catalogue.columns_of)
+        return self._query(text, goal, types)
+
+    def _query(self, text: str, goal: Goal, types: list[int | None]) -> Statement:
+        bounds = self._variables.bounds
+        numeric: list[bool] = []
+
+        async def shape() -> list[ResultColumn]:
+            found = await _thread(lambda: self._desk.db.sql(texts.query_text(text, giver(None, types))).columns)
+            numeric[:] = [is_numeric(type_) for _, type_ in found]
+            columns = [kinds.column(name, type_) for name, type_ in found]
+            return with_bounds(columns, numeric) if bounds else columns
+
+        async def run(params: list[Any]) -> Iterable[Row]:
+            columns = await statement.describe() or []
+            answer = await self._answer(await _thread(lambda: texts.query_text(text, giver(params, types))), goal)
+            table = bounded(answer.table, answer.low, answer.high, numeric) if bounds else answer.table
+            return kinds.rows(table, columns)
+
+        statement = Asked("SELECT", types, shape, run)
+        return statement
+
+    async def _answer(self, text: str, goal: Goal) -> Answer:
+        """The answer of a query, for as long as the client waits; how exact it is, is told in a notice."""
+        error = goal.error or (self._variables.share("nearly.error") if goal.seconds is None else None)
+        seconds = goal.seconds or (self._variables.share("nearly.seconds") if goal.error is None else None)
+        confidence = goal.confidence or self._variables.share("nearly.confidence") or 0.95
+        early = error is not None or seconds is not None
+        wish = Wish(text, error, seconds, confidence, EARLY if early else EXACT)
+        loop, news = asyncio.get_running_loop(), asyncio.Event()
+        asking = self._desk.ask(wish, f"wire {self._connection.pid}", partial(_awake, loop, news))
+        try:
+            while not asking.over:
+                await _first(news, self._gone)
+                news.clear()
+                if self._gone.is_set() and not asking.over:
+                    raise PgError("57014", "the client is gone")
+        finally:
+            if not asking.over:
+                loop.run_in_executor(None, self._desk.drop, asking)
+        if asking.newest is None or asking.trouble is not None:
+            raise told(asking.trouble or TooMuch("the query ended without an answer"))
+        self._desk.limits.check_rows(asking.newest.table.num_rows)
+        if early:
+            self._notice(_exactness(asking.newest))
+        return asking.newest
+
+    def _notice(self, text: str, severity: str = "NOTICE") -> None:
+        self._connection.stream.write(make_notice_response({"S": severity, "V": severity, "C": "00000", "M": text}))
+
+    def _explain(self, sql: str) -> Statement:
+        async def shape() -> list[ResultColumn]:
+            return [ResultColumn("QUERY PLAN", TEXT)]
+
+        async def run(_: list[Any]) -> Iterable[Row]:
+            text = texts.query_text(split_goal(sql)[0], giver(None, []))
+            return [(line,) for line in (await _thread(lambda: self._desk.db.sql(text).explain())).splitlines()]
+
+        return Asked("EXPLAIN", [], shape, run)
+
+    def _change(self, sql: str) -> Statement:
+        async def shape() -> None:
+            return None
+
+        async def run(_: list[Any]) -> Iterable[Row]:
+            if self._connection.tx_status == b"T" and self._changer.allowed:
+                raise PgError("0A000", "a change cannot be taken back here, so it is refused inside a transaction; use autocommit")
+            done = await _thread(lambda: self._changer.run(sql))
+            statement.sql = _tag(done)
+            return []
+
+        statement = Asked(sql.split(maxsplit=1)[0].upper(), [], shape, run)
+        return statement
+
+    # --- the catalogue -----------------------------------------------------------------------------------------------
+
+    def _about_catalogue(self, tree: exp.Expr, told_types: list[int | None]) -> Statement:
+        types = parameter_types(tree, told_types, lambda _: {})
+
+        async def shape() -> list[ResultColumn]:
+            return _columns(tree, await self._catalogued(tree, giver(None, types)))
+
+        async def run(params: list[Any]) -> Iterable[Row]:
+            self._configure(tree)
+            found = await self._catalogued(tree, giver(params, types))
+            return kinds.rows(found, _columns(tree, found))
+
+        return Asked("SELECT", types, shape, run)
+
+    async def _catalogued(self, tree: exp.Expr, give: texts.Give) -> pa.Table:
+        """The answer of the catalogue; a query that it does not understand finds nothing, and that is said."""
+        asked = texts.with_values(tree.copy(), give)
+        connection = self._connection
+        about = {"user": connection.username, "database": connection.database, "version": VERSION, "pid": str(connection.pid)}
+        try:
+            return await asyncio.to_thread(self._catalogue.answer, asked, about, self._variables.get)
+        except (duckdb.Error, SqlglotError) as trouble:
+            logger.info("a query of the catalogue is not understood (%s): %s", trouble, asked.sql(dialect="postgres"))
+            self._notice(
+                f"nearly does not understand this query of the catalogue, and finds nothing: {str(trouble).splitlines()[0]}",
+                "WARNING",
+            )
+            names = [each.alias_or_name or "?column?" for each in asked.selects] if isinstance(asked, exp.Query) else []
+            return pa.Table.from_arrays([pa.array([], pa.string()) for _ in names], names=names)
+
+    def _configure(self, tree: exp.Expr) -> None:
+        for call in tree.find_all(exp.Anonymous):
+            if call.name.lower() == "set_config" and all(isinstance(each, exp.Literal) for each in call.expressions[:2]):
+                self._variables.set(call.expressions[0].name, call.expressions[1].name)
+
+
+def _columns(tree: exp.Expr, found: pa.Table) -> list[ResultColumn]:
+    """The columns of the catalogue's answer, named as Postgres names them."""
+    first: Any = tree
+    while isinstance(first, exp.SetOperation | exp.Subquery):
+        first = first.this
+    items = first.expressions if isinstance(first, exp.Select) else []
+    plain = len(items) == found.num_columns and not any(each.is_star for each in items)
+    names = [each.alias_or_name or texts.name_of(_inner(each)) for each in items] if plain else found.column_names
+    return [ResultColumn(name, _oid(field.type)) for name, field in zip(names, found.schema, strict=True)]
+
+
+def _inner(item: exp.Expr) -> exp.Expr:
+    return item.expression if isinstance(item, exp.Dot) else item
+
+
+def _oid(type_: pa.DataType) -> int:
+    if pa.types.is_list(type_):
+        return kinds.oid_of(DataType(f"array<{type_name(type_.value_type)}>"))
+    return kinds.oid_of(DataType(type_name(type_)))
+
+
+def _exactness(answer: Answer) -> str:
+    """How exact an answer is, and where it comes from."""
+    if answer.exact:
+        return f"exact, from {answer.source}"
+    return f"an estimate, {answer.state}, from {answer.source}; intervals hold at {percent_text(answer.confidence)} confidence"
+
+
+def _tag(done: dict[str, Any]) -> str:
+    """What Postgres says when a statement is done."""
+    match str(done.get("operation", "")).split(":")[0].lower():
+        case "insert":
+            return f"INSERT 0 {done.get('inserted', 0)}"
+        case "delete":
+            return f"DELETE {done.get('deleted', 0)}"
+        case "update":
+            return f"UPDATE {done.get('updated', 0)}"
+        case "merge":
+            return f"MERGE {sum(done.get(each, 0) for each in ('inserted', 'updated', 'deleted'))}"
+    return "OK"
+
+
+async def _thread(do: Callable[[], Any]) -> Any:
+    """Something that takes a moment, in a thread; its errors are told as the wire tells them."""
+    try:
+        return await asyncio.to_thread(do)
+    except (NearlyError, SqlglotError) as trouble:
+        raise told(trouble) from None
+
+
+def _awake(loop: asyncio.AbstractEventLoop, news: asyncio.Event) -> None:
+    """From any thread: there is something new."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(news.set)
+
+
+async def _first(*events: asyncio.Event) -> None:
+    """Wait until one of some events is set."""
+    waiting = [asyncio.ensure_future(each.wait()) for each in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()

@@ -1,0 +1,77 @@
+"""Corrections: mixtures of two estimates, and intervals of those that rest on few changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nearly.estimate.corrected_quantiles import UnitValues
+from nearly.estimate.corrections import Estimates, interval_of, mixed, share_of_correction, shrunk
+from nearly.estimate.evidence import Evidence
+
+GROUPS = 32
+
+
+def estimates(theta: float, spread: float, seed: int, groups: int = GROUPS) -> Estimates:
+    """An estimate whose replicates vary by so much, in some of the groups only."""
+    deviations = np.zeros(GROUPS)
+    deviations[:groups] = np.random.default_rng(seed).normal(0, spread, groups)
+    return Estimates(np.array([theta]), theta + deviations[:, None])
+
+
+def behind(share: float = 0.1) -> Evidence:
+    return Evidence(share, GROUPS, np.ones(GROUPS), 0.95)
+
+
+def test_clearly_better_estimate_is_taken_alone() -> None:
+    rough, fine = estimates(100.0, 5.0, 1), estimates(101.0, 0.5, 2)
+    assert share_of_correction(rough, fine)[0] == 1
+    assert share_of_correction(fine, rough)[0] == 0
+
+
+def test_mixture_varies_less_than_both() -> None:
+    a, b = estimates(100.0, 2.0, 3), estimates(100.0, 2.2, 4)
+    found = mixed(a, b, share_of_correction(a, b))
+    assert (found.deviations**2).sum() <= min((a.deviations**2).sum(), (b.deviations**2).sum())
+
+
+def test_missing_estimate_has_no_share() -> None:
+    nothing = Estimates(np.array([np.nan]), np.full((GROUPS, 1), np.nan))
+    assert share_of_correction(nothing, estimates(1.0, 0.1, 5))[0] == 1
+    assert share_of_correction(estimates(1.0, 0.1, 5), nothing)[0] == 0
+
+
+def test_few_changes_have_the_interval_of_the_direct_estimate() -> None:
+    corrected, direct = estimates(100.0, 0.01, 6, groups=4), estimates(103.0, 2.0, 7)
+    assert corrected.support[0] == 4
+    found = interval_of(corrected, corrected.support, direct, behind())
+    own = behind().interval(direct.theta, direct.copies, direct.support)
+    assert found.low[0] == min(own.low[0], corrected.copies.min())
+    assert found.high[0] == own.high[0]
+
+
+def test_without_any_evidence_there_is_no_interval() -> None:
+    corrected, direct = estimates(100.0, 0.01, 8, groups=4), estimates(103.0, 2.0, 9, groups=3)
+    assert interval_of(corrected, corrected.support, direct, behind()).withheld[0]
+
+
+def test_single_change_is_counted_once() -> None:
+    change, share = 7.0, 0.1
+    theta = 50 + change / share
+    copies = np.full((GROUPS, 1), 50 + change * GROUPS / ((GROUPS - 1) * share))
+    copies[3] = 50
+    found = shrunk(Estimates(np.array([theta]), copies), np.array([50 + change]), np.array([50.0]), share)
+    assert found[0] == pytest.approx(50 + change, rel=0.02)
+
+
+def test_many_changes_keep_their_weight() -> None:
+    corrected = estimates(200.0, 0.1, 10)
+    assert shrunk(corrected, np.array([110.0]), np.array([100.0]), 0.1)[0] == pytest.approx(200, rel=0.01)
+
+
+def test_negative_weights_take_values_away() -> None:
+    values = UnitValues.of(np.array([1.0, 2.0, 3.0, 4.0, 100.0]), np.array([0, 0, 0, 0, 1]))
+    assert values.weighted(np.array([1.0, 1.0])).quantile(0.5) == 3
+    assert values.weighted(np.array([1.0, 0.0])).quantile(0.5) == 2.5
+    doubled = UnitValues.of(np.array([1.0, 2.0, 3.0, 3.0]), np.array([0, 0, 0, 1]))
+    assert doubled.weighted(np.array([1.0, -1.0])).quantile(1.0) <= 3

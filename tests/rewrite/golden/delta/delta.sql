@@ -1,0 +1,1533 @@
+-- name: rows
+select k + 1 as n, v from event where v > 3
+-- expected:
+-- change:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [n_5, v_6] of [weight_delta2 = sum(weight_delta1)]
+--       Project n_5 = (k_1 + 1), v_6 = v_3, weight_delta1
+--         Filter (v_3 > 3.0)
+--           Project k_1 = k, v_3 = v, weight_delta1 = nearly_weight
+--             Input event@change
+
+-- name: nothing_changed
+-- changed: other
+select k + 1 as n, v from event where v > 3
+-- expected:
+-- None
+
+-- name: union_all
+select k from event union all select vk from visit
+-- expected:
+-- change:
+--   Filter (weight_delta4 <> 0)
+--     Aggregate by [k_9] of [weight_delta4 = sum(weight_delta3)]
+--       Union all
+--         Project k_9, weight_delta1
+--           Project k_9 = k_5, weight_delta1
+--             Project k_5 = k_1, weight_delta1
+--               Project k_1 = k, weight_delta1 = nearly_weight
+--                 Input event@change
+--         Project k_9, weight_delta2
+--           Project k_9 = vk_8, weight_delta2
+--             Project vk_8 = vk_6, weight_delta2
+--               Project vk_6 = vk, weight_delta2 = nearly_weight
+--                 Input visit@change
+
+-- name: three_tables
+select label, w from event join visit on k = vk join kind on kind = id
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [k_1, kind_2] of [weight_delta2 = sum(weight_delta1)]
+--       Project k_1 = k, kind_2 = kind, weight_delta1 = nearly_weight
+--         Input event@change
+-- change_delta6:
+--   Filter (weight_delta5 <> 0)
+--     Aggregate by [vk_5, w_6] of [weight_delta5 = sum(weight_delta4)]
+--       Project vk_5 = vk, w_6 = w, weight_delta4 = nearly_weight
+--         Input visit@change
+-- change_delta9:
+--   Filter (weight_delta8 <> 0)
+--     Aggregate by [id_7, label_8] of [weight_delta8 = sum(weight_delta7)]
+--       Project id_7 = id, label_8 = label, weight_delta7 = nearly_weight
+--         Input kind@change
+-- change:
+--   Filter (weight_delta11 <> 0)
+--     Aggregate by [label_9, w_10] of [weight_delta11 = sum(weight_delta10)]
+--       Project label_9 = label_8, w_10 = w_6, weight_delta10
+--         Union all
+--           Union all
+--             Project k_1, kind_2, vk_5, w_6, id_7, label_8, weight_delta2
+--               Join inner on (kind_2 = id_7)
+--                 Join inner on (k_1 = vk_5)
+--                   Input change_delta3
+--                   Scan visit@before [vk, w]
+--                 Scan kind@before [id, label]
+--             Project k_1, kind_2, vk_5, w_6, id_7, label_8, weight_delta5
+--               Join inner on (kind_2 = id_7)
+--                 Join inner on (k_1 = vk_5)
+--                   Input change_delta6
+--                   Scan event [k, kind]
+--                 Scan kind@before [id, label]
+--           Project k_1, kind_2, vk_5, w_6, id_7, label_8, weight_delta8
+--             Join inner on (k_1 = vk_5)
+--               Join inner on (kind_2 = id_7)
+--                 Input change_delta9
+--                 Scan event [k, kind]
+--               Scan visit [vk, w]
+
+-- name: three_tables_of_which_one_changed
+-- changed: visit
+select label, w from event join visit on k = vk join kind on kind = id
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [vk_5, w_6] of [weight_delta2 = sum(weight_delta1)]
+--       Project vk_5 = vk, w_6 = w, weight_delta1 = nearly_weight
+--         Input visit@change
+-- change:
+--   Filter (weight_delta4 <> 0)
+--     Aggregate by [label_9, w_10] of [weight_delta4 = sum(weight_delta2)]
+--       Project label_9 = label_8, w_10 = w_6, weight_delta2
+--         Project k_1, kind_2, vk_5, w_6, id_7, label_8, weight_delta2
+--           Join inner on (kind_2 = id_7)
+--             Join inner on (k_1 = vk_5)
+--               Input change_delta3
+--               Scan event [k, kind]
+--             Scan kind [id, label]
+
+-- name: join_with_itself
+select a.k, b.v from event a join event b on a.k = b.k and a.v < b.v
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [k_1, v_3] of [weight_delta2 = sum(weight_delta1)]
+--       Project k_1 = k, v_3 = v, weight_delta1 = nearly_weight
+--         Input event@change
+-- change_delta6:
+--   Filter (weight_delta5 <> 0)
+--     Aggregate by [k_5, v_7] of [weight_delta5 = sum(weight_delta4)]
+--       Project k_5 = k, v_7 = v, weight_delta4 = nearly_weight
+--         Input event@change
+-- change:
+--   Filter (weight_delta8 <> 0)
+--     Aggregate by [k_9, v_10] of [weight_delta8 = sum(weight_delta7)]
+--       Project k_9 = k_1, v_10 = v_7, weight_delta7
+--         Union all
+--           Project k_1, v_3, k_5, v_7, weight_delta2
+--             Join inner on ((k_1 = k_5) and (v_3 < v_7))
+--               Input change_delta3
+--               Scan event@before [k, v]
+--           Project k_1, v_3, k_5, v_7, weight_delta5
+--             Join inner on ((k_1 = k_5) and (v_3 < v_7))
+--               Input change_delta6
+--               Scan event [k, v]
+
+-- name: join_with_groups
+select w, n from visit join (select k, count(*) n from event group by k) g on vk = g.k
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [vk_1, w_2] of [weight_delta2 = sum(weight_delta1)]
+--       Project vk_1 = vk, w_2 = w, weight_delta1 = nearly_weight
+--         Input visit@change
+-- change_delta7:
+--   Filter (weight_delta6 <> 0)
+--     Aggregate by [k_3] of [weight_delta6 = sum(weight_delta5)]
+--       Project k_3 = k, weight_delta5 = nearly_weight
+--         Input event@change
+-- touched_delta9:
+--   Aggregate by [touched_delta8 = k_3] of []
+--     Input change_delta7
+-- before_delta11:
+--   Aggregate by [k_3] of [count_7 = count(*)]
+--     Join semi on (k_3 <=> key_delta10)
+--       Scan event@before [k]
+--       Project key_delta10 = touched_delta8
+--         Input touched_delta9
+-- merged_delta12:
+--   Aggregate by [k_3] of [count_7 = sum(count_7)]
+--     Union all
+--       Project k_3, count_7
+--         Input before_delta11
+--       Project k_3, count_7
+--         Aggregate by [k_3] of [count_7 = sum(weight_delta6)]
+--           Input change_delta7
+-- change_delta17:
+--   Filter (weight_delta16 <> 0)
+--     Aggregate by [k_8, n_9] of [weight_delta16 = sum(weight_delta15)]
+--       Project k_8 = k_3, n_9 = count_7, weight_delta15
+--         Union all
+--           Project k_3, count_7, weight_delta13
+--             Project k_3, count_7, weight_delta13 = -1
+--               Project k_3, count_7
+--                 Input before_delta11
+--           Project k_3, count_7, weight_delta14
+--             Project k_3, count_7, weight_delta14 = 1
+--               Project k_3, count_7
+--                 Project k_3, count_7 = coalesce(count_7, 0)
+--                   Filter (count_7 > 0)
+--                     Input merged_delta12
+-- change:
+--   Filter (weight_delta19 <> 0)
+--     Aggregate by [w_10, n_11] of [weight_delta19 = sum(weight_delta18)]
+--       Project w_10 = w_2, n_11 = n_9, weight_delta18
+--         Union all
+--           Project vk_1, w_2, k_8, n_9, weight_delta2
+--             Join inner on (vk_1 = k_8)
+--               Input change_delta3
+--               Project k_8 = k_3, n_9 = count_7
+--                 Aggregate by [k_3] of [count_7 = count(*)]
+--                   Join semi on (k_3 <=> key_delta4)
+--                     Scan event@before [k]
+--                     Project key_delta4 = vk_1
+--                       Input change_delta3
+--           Project vk_1, w_2, k_8, n_9, weight_delta16
+--             Join inner on (vk_1 = k_8)
+--               Input change_delta17
+--               Scan visit [vk, w]
+
+-- name: semi
+select vk from visit where exists (select 1 from event where k = vk and v > w)
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [vk_1, w_2] of [weight_delta2 = sum(weight_delta1)]
+--       Project vk_1 = vk, w_2 = w, weight_delta1 = nearly_weight
+--         Input visit@change
+-- change_delta7:
+--   Filter (weight_delta6 <> 0)
+--     Aggregate by [k_3, v_5] of [weight_delta6 = sum(weight_delta5)]
+--       Project k_3, v_5, weight_delta5
+--         Project k_3 = k, v_5 = v, weight_delta5 = nearly_weight
+--           Input event@change
+-- touched_delta10:
+--   Aggregate by [vk_1, w_2] of [weight_delta9 = count(*)]
+--     Join semi on ((k_3 = vk_1) and (cast(v_5 as decimal(21,1)) > cast(cast(w_2 as decimal(20,0)) as decimal(21,1))))
+--       Join semi on (vk_1 <=> key_delta8)
+--         Scan visit@before [vk, w]
+--         Project key_delta8 = k_3
+--           Input change_delta7
+--       Input change_delta7
+-- change:
+--   Filter (weight_delta15 <> 0)
+--     Aggregate by [vk_8] of [weight_delta15 = sum(weight_delta14)]
+--       Project vk_8 = vk_1, weight_delta14
+--         Union all
+--           Union all
+--             Project vk_1, w_2, weight_delta2
+--               Join semi on ((k_3 = vk_1) and (cast(v_5 as decimal(21,1)) > cast(cast(w_2 as decimal(20,0)) as decimal(21,1))))
+--                 Input change_delta3
+--                 Project k_3, v_5
+--                   Join semi on (k_3 <=> key_delta4)
+--                     Scan event [k, v]
+--                     Project key_delta4 = vk_1
+--                       Input change_delta3
+--             Project vk_1, w_2, weight_delta9
+--               Join semi on ((k_3 = vk_1) and (cast(v_5 as decimal(21,1)) > cast(cast(w_2 as decimal(20,0)) as decimal(21,1))))
+--                 Input touched_delta10
+--                 Project k_3, v_5
+--                   Join semi on (k_3 <=> key_delta11)
+--                     Scan event [k, v]
+--                     Project key_delta11 = vk_1
+--                       Input touched_delta10
+--           Project vk_1, w_2, weight_delta13
+--             Project vk_1, w_2, weight_delta13 = neg(weight_delta9)
+--               Join semi on ((k_3 = vk_1) and (cast(v_5 as decimal(21,1)) > cast(cast(w_2 as decimal(20,0)) as decimal(21,1))))
+--                 Input touched_delta10
+--                 Project k_3, v_5
+--                   Join semi on (k_3 <=> key_delta12)
+--                     Scan event@before [k, v]
+--                     Project key_delta12 = vk_1
+--                       Input touched_delta10
+
+-- name: anti
+select vk from visit where not exists (select 1 from event where k = vk)
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [vk_1] of [weight_delta2 = sum(weight_delta1)]
+--       Project vk_1 = vk, weight_delta1 = nearly_weight
+--         Input visit@change
+-- change_delta7:
+--   Filter (weight_delta6 <> 0)
+--     Aggregate by [k_3] of [weight_delta6 = sum(weight_delta5)]
+--       Project k_3, weight_delta5
+--         Project k_3 = k, weight_delta5 = nearly_weight
+--           Input event@change
+-- touched_delta10:
+--   Aggregate by [vk_1] of [weight_delta9 = count(*)]
+--     Join semi on (vk_1 <=> key_delta8)
+--       Scan visit@before [vk]
+--       Project key_delta8 = k_3
+--         Input change_delta7
+-- change:
+--   Filter (weight_delta15 <> 0)
+--     Aggregate by [vk_8] of [weight_delta15 = sum(weight_delta14)]
+--       Project vk_8 = vk_1, weight_delta14
+--         Union all
+--           Union all
+--             Project vk_1, weight_delta2
+--               Join anti on (k_3 = vk_1)
+--                 Input change_delta3
+--                 Project k_3
+--                   Join semi on (k_3 <=> key_delta4)
+--                     Scan event [k]
+--                     Project key_delta4 = vk_1
+--                       Input change_delta3
+--             Project vk_1, weight_delta9
+--               Join anti on (k_3 = vk_1)
+--                 Input touched_delta10
+--                 Project k_3
+--                   Join semi on (k_3 <=> key_delta11)
+--                     Scan event [k]
+--                     Project key_delta11 = vk_1
+--                       Input touched_delta10
+--           Project vk_1, weight_delta13
+--             Project vk_1, weight_delta13 = neg(weight_delta9)
+--               Join anti on (k_3 = vk_1)
+--                 Input touched_delta10
+--                 Project k_3
+--                   Join semi on (k_3 <=> key_delta12)
+--                     Scan event@before [k]
+--                     Project key_delta12 = vk_1
+--                       Input touched_delta10
+
+-- name: not_in
+select kind from event where kind not in (select id from kind where label <> 'one')
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [kind_2] of [weight_delta2 = sum(weight_delta1)]
+--       Project kind_2 = kind, weight_delta1 = nearly_weight
+--         Input event@change
+-- change_delta7:
+--   Filter (weight_delta6 <> 0)
+--     Aggregate by [id_7] of [weight_delta6 = sum(weight_delta5)]
+--       Project id_7 = id_5, weight_delta5
+--         Filter (label_6 <> 'one')
+--           Project id_5 = id, label_6 = label, weight_delta5 = nearly_weight
+--             Input kind@change
+-- touched_delta10:
+--   Aggregate by [kind_2] of [weight_delta9 = count(*)]
+--     Join semi on (kind_2 <=> key_delta8)
+--       Scan event@before [kind]
+--       Project key_delta8 = id_7
+--         Input change_delta7
+-- change_delta16:
+--   Filter (weight_delta15 <> 0)
+--     Aggregate by [kind_2] of [weight_delta15 = sum(weight_delta14)]
+--       Union all
+--         Union all
+--           Project kind_2, weight_delta2
+--             Join anti on (kind_2 = id_7)
+--               Input change_delta3
+--               Project id_7 = id_5
+--                 Filter (label_6 <> 'one')
+--                   Join semi on (id_5 <=> key_delta4)
+--                     Scan kind [id, label]
+--                     Project key_delta4 = kind_2
+--                       Input change_delta3
+--           Project kind_2, weight_delta9
+--             Join anti on (kind_2 = id_7)
+--               Input touched_delta10
+--               Project id_7 = id_5
+--                 Filter (label_6 <> 'one')
+--                   Join semi on (id_5 <=> key_delta11)
+--                     Scan kind [id, label]
+--                     Project key_delta11 = kind_2
+--                       Input touched_delta10
+--         Project kind_2, weight_delta13
+--           Project kind_2, weight_delta13 = neg(weight_delta9)
+--             Join anti on (kind_2 = id_7)
+--               Input touched_delta10
+--               Project id_7 = id_5
+--                 Filter (label_6 <> 'one')
+--                   Join semi on (id_5 <=> key_delta12)
+--                     Scan kind@before [id, label]
+--                     Project key_delta12 = kind_2
+--                       Input touched_delta10
+-- change_delta21:
+--   Filter (weight_delta20 <> 0)
+--     Aggregate by [] of [weight_delta20 = sum(weight_delta19)]
+--       Union all
+--         Project weight_delta17
+--           Project weight_delta17 = 1
+--             Limit 1
+--               Project
+--                 Project id_7 = id_5
+--                   Filter (label_6 <> 'one')
+--                     Scan kind [id, label]
+--         Project weight_delta18
+--           Project weight_delta18 = -1
+--             Limit 1
+--               Project
+--                 Project id_7 = id_5
+--                   Filter (label_6 <> 'one')
+--                     Scan kind@before [id, label]
+-- touched_delta23:
+--   Aggregate by [kind_2] of [weight_delta22 = count(*)]
+--     Join semi on isnull(kind_2)
+--       Join anti on (kind_2 = id_7)
+--         Scan event@before [kind]
+--         Project id_7 = id_5
+--           Filter (label_6 <> 'one')
+--             Scan kind@before [id, label]
+--       Input change_delta21
+-- change:
+--   Filter (weight_delta26 <> 0)
+--     Aggregate by [kind_8] of [weight_delta26 = sum(weight_delta25)]
+--       Project kind_8 = kind_2, weight_delta25
+--         Union all
+--           Union all
+--             Project kind_2, weight_delta15
+--               Join anti on isnull(kind_2)
+--                 Input change_delta16
+--                 Limit 1
+--                   Project
+--                     Project id_7 = id_5
+--                       Filter (label_6 <> 'one')
+--                         Scan kind [id, label]
+--             Project kind_2, weight_delta22
+--               Join anti on isnull(kind_2)
+--                 Input touched_delta23
+--                 Limit 1
+--                   Project
+--                     Project id_7 = id_5
+--                       Filter (label_6 <> 'one')
+--                         Scan kind [id, label]
+--           Project kind_2, weight_delta24
+--             Project kind_2, weight_delta24 = neg(weight_delta22)
+--               Join anti on isnull(kind_2)
+--                 Input touched_delta23
+--                 Limit 1
+--                   Project
+--                     Project id_7 = id_5
+--                       Filter (label_6 <> 'one')
+--                         Scan kind@before [id, label]
+
+-- name: left_join
+select k, label from event left join kind on kind = id and v > 2
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [k_1, kind_2, v_3] of [weight_delta2 = sum(weight_delta1)]
+--       Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta1 = nearly_weight
+--         Input event@change
+-- change_delta7:
+--   Filter (weight_delta6 <> 0)
+--     Aggregate by [id_5, label_6] of [weight_delta6 = sum(weight_delta5)]
+--       Project id_5 = id, label_6 = label, weight_delta5 = nearly_weight
+--         Input kind@change
+-- touched_delta10:
+--   Aggregate by [k_1, kind_2, v_3] of [weight_delta9 = count(*)]
+--     Join semi on ((kind_2 = id_5) and (v_3 > 2.0))
+--       Join semi on (kind_2 <=> key_delta8)
+--         Scan event@before [k, kind, v]
+--         Project key_delta8 = id_5
+--           Input change_delta7
+--       Input change_delta7
+-- change:
+--   Filter (weight_delta16 <> 0)
+--     Aggregate by [k_7, label_8] of [weight_delta16 = sum(weight_delta15)]
+--       Project k_7 = k_1, label_8 = label_6, weight_delta15
+--         Union all
+--           Union all
+--             Union all
+--               Project k_1, kind_2, v_3, id_5, label_6, weight_delta2
+--                 Join left on ((kind_2 = id_5) and (v_3 > 2.0))
+--                   Input change_delta3
+--                   Join semi on (id_5 <=> key_delta4)
+--                     Scan kind [id, label]
+--                     Project key_delta4 = kind_2
+--                       Input change_delta3
+--               Project k_1, kind_2, v_3, id_5, label_6, weight_delta11
+--                 Project k_1, kind_2, v_3, id_5, label_6, weight_delta11 = (weight_delta9 * weight_delta6)
+--                   Join inner on ((kind_2 = id_5) and (v_3 > 2.0))
+--                     Input touched_delta10
+--                     Input change_delta7
+--             Project k_1, kind_2, v_3, id_5, label_6, weight_delta9
+--               Project k_1, kind_2, v_3, id_5 = null, label_6 = null, weight_delta9
+--                 Join anti on ((kind_2 = id_5) and (v_3 > 2.0))
+--                   Input touched_delta10
+--                   Join semi on (id_5 <=> key_delta12)
+--                     Scan kind [id, label]
+--                     Project key_delta12 = kind_2
+--                       Input touched_delta10
+--           Project k_1, kind_2, v_3, id_5, label_6, weight_delta14
+--             Project k_1, kind_2, v_3, id_5 = null, label_6 = null, weight_delta14
+--               Project k_1, kind_2, v_3, weight_delta14 = neg(weight_delta9)
+--                 Join anti on ((kind_2 = id_5) and (v_3 > 2.0))
+--                   Input touched_delta10
+--                   Join semi on (id_5 <=> key_delta13)
+--                     Scan kind@before [id, label]
+--                     Project key_delta13 = kind_2
+--                       Input touched_delta10
+
+-- name: right_join
+select label, v from event right join kind on kind = id
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [id_5, label_6] of [weight_delta2 = sum(weight_delta1)]
+--       Project id_5 = id, label_6 = label, weight_delta1 = nearly_weight
+--         Input kind@change
+-- change_delta7:
+--   Filter (weight_delta6 <> 0)
+--     Aggregate by [kind_2, v_3] of [weight_delta6 = sum(weight_delta5)]
+--       Project kind_2 = kind, v_3 = v, weight_delta5 = nearly_weight
+--         Input event@change
+-- touched_delta10:
+--   Aggregate by [id_5, label_6] of [weight_delta9 = count(*)]
+--     Join semi on (id_5 <=> key_delta8)
+--       Scan kind@before [id, label]
+--       Project key_delta8 = kind_2
+--         Input change_delta7
+-- change:
+--   Filter (weight_delta16 <> 0)
+--     Aggregate by [label_7, v_8] of [weight_delta16 = sum(weight_delta15)]
+--       Project label_7 = label_6, v_8 = v_3, weight_delta15
+--         Project kind_2, v_3, id_5, label_6, weight_delta15
+--           Union all
+--             Union all
+--               Union all
+--                 Project id_5, label_6, kind_2, v_3, weight_delta2
+--                   Join left on (kind_2 = id_5)
+--                     Input change_delta3
+--                     Join semi on (kind_2 <=> key_delta4)
+--                       Scan event [kind, v]
+--                       Project key_delta4 = id_5
+--                         Input change_delta3
+--                 Project id_5, label_6, kind_2, v_3, weight_delta11
+--                   Project id_5, label_6, kind_2, v_3, weight_delta11 = (weight_delta9 * weight_delta6)
+--                     Join inner on (kind_2 = id_5)
+--                       Input touched_delta10
+--                       Input change_delta7
+--               Project id_5, label_6, kind_2, v_3, weight_delta9
+--                 Project id_5, label_6, kind_2 = null, v_3 = null, weight_delta9
+--                   Join anti on (kind_2 = id_5)
+--                     Input touched_delta10
+--                     Join semi on (kind_2 <=> key_delta12)
+--                       Scan event [kind, v]
+--                       Project key_delta12 = id_5
+--                         Input touched_delta10
+--             Project id_5, label_6, kind_2, v_3, weight_delta14
+--               Project id_5, label_6, kind_2 = null, v_3 = null, weight_delta14
+--                 Project id_5, label_6, weight_delta14 = neg(weight_delta9)
+--                   Join anti on (kind_2 = id_5)
+--                     Input touched_delta10
+--                     Join semi on (kind_2 <=> key_delta13)
+--                       Scan event@before [kind, v]
+--                       Project key_delta13 = id_5
+--                         Input touched_delta10
+
+-- name: full_join
+select vk, sk from visit full join sell on vk = sk and w > cost
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [vk_1, w_2] of [weight_delta2 = sum(weight_delta1)]
+--       Project vk_1 = vk, w_2 = w, weight_delta1 = nearly_weight
+--         Input visit@change
+-- change_delta7:
+--   Filter (weight_delta6 <> 0)
+--     Aggregate by [sk_3, cost_4] of [weight_delta6 = sum(weight_delta5)]
+--       Project sk_3 = sk, cost_4 = cost, weight_delta5 = nearly_weight
+--         Input sell@change
+-- touched_delta10:
+--   Aggregate by [vk_1, w_2] of [weight_delta9 = count(*)]
+--     Join semi on ((vk_1 = sk_3) and (w_2 > cost_4))
+--       Join semi on (vk_1 <=> key_delta8)
+--         Scan visit@before [vk, w]
+--         Project key_delta8 = sk_3
+--           Input change_delta7
+--       Input change_delta7
+-- touched_delta19:
+--   Aggregate by [sk_3, cost_4] of [weight_delta18 = count(*)]
+--     Join semi on ((vk_1 = sk_3) and (w_2 > cost_4))
+--       Join semi on (sk_3 <=> key_delta17)
+--         Scan sell@before [sk, cost]
+--         Project key_delta17 = vk_1
+--           Input change_delta3
+--       Input change_delta3
+-- change:
+--   Filter (weight_delta25 <> 0)
+--     Aggregate by [vk_5, sk_6] of [weight_delta25 = sum(weight_delta24)]
+--       Project vk_5 = vk_1, sk_6 = sk_3, weight_delta24
+--         Union all
+--           Project vk_1, w_2, sk_3, cost_4, weight_delta15
+--             Project vk_1, w_2, sk_3, cost_4, weight_delta15
+--               Union all
+--                 Union all
+--                   Union all
+--                     Project vk_1, w_2, sk_3, cost_4, weight_delta2
+--                       Join left on ((vk_1 = sk_3) and (w_2 > cost_4))
+--                         Input change_delta3
+--                         Join semi on (sk_3 <=> key_delta4)
+--                           Scan sell [sk, cost]
+--                           Project key_delta4 = vk_1
+--                             Input change_delta3
+--                     Project vk_1, w_2, sk_3, cost_4, weight_delta11
+--                       Project vk_1, w_2, sk_3, cost_4, weight_delta11 = (weight_delta9 * weight_delta6)
+--                         Join inner on ((vk_1 = sk_3) and (w_2 > cost_4))
+--                           Input touched_delta10
+--                           Input change_delta7
+--                   Project vk_1, w_2, sk_3, cost_4, weight_delta9
+--                     Project vk_1, w_2, sk_3 = null, cost_4 = null, weight_delta9
+--                       Join anti on ((vk_1 = sk_3) and (w_2 > cost_4))
+--                         Input touched_delta10
+--                         Join semi on (sk_3 <=> key_delta12)
+--                           Scan sell [sk, cost]
+--                           Project key_delta12 = vk_1
+--                             Input touched_delta10
+--                 Project vk_1, w_2, sk_3, cost_4, weight_delta14
+--                   Project vk_1, w_2, sk_3 = null, cost_4 = null, weight_delta14
+--                     Project vk_1, w_2, weight_delta14 = neg(weight_delta9)
+--                       Join anti on ((vk_1 = sk_3) and (w_2 > cost_4))
+--                         Input touched_delta10
+--                         Join semi on (sk_3 <=> key_delta13)
+--                           Scan sell@before [sk, cost]
+--                           Project key_delta13 = vk_1
+--                             Input touched_delta10
+--           Project vk_1, w_2, sk_3, cost_4, weight_delta23
+--             Project vk_1, w_2, sk_3, cost_4, weight_delta23
+--               Project vk_1 = null, w_2 = null, sk_3, cost_4, weight_delta23
+--                 Union all
+--                   Union all
+--                     Project sk_3, cost_4, weight_delta6
+--                       Join anti on ((vk_1 = sk_3) and (w_2 > cost_4))
+--                         Input change_delta7
+--                         Join semi on (vk_1 <=> key_delta16)
+--                           Scan visit [vk, w]
+--                           Project key_delta16 = sk_3
+--                             Input change_delta7
+--                     Project sk_3, cost_4, weight_delta18
+--                       Join anti on ((vk_1 = sk_3) and (w_2 > cost_4))
+--                         Input touched_delta19
+--                         Join semi on (vk_1 <=> key_delta20)
+--                           Scan visit [vk, w]
+--                           Project key_delta20 = sk_3
+--                             Input touched_delta19
+--                   Project sk_3, cost_4, weight_delta22
+--                     Project sk_3, cost_4, weight_delta22 = neg(weight_delta18)
+--                       Join anti on ((vk_1 = sk_3) and (w_2 > cost_4))
+--                         Input touched_delta19
+--                         Join semi on (vk_1 <=> key_delta21)
+--                           Scan visit@before [vk, w]
+--                           Project key_delta21 = sk_3
+--                             Input touched_delta19
+
+-- name: groups_merged
+select kind, count(*) c, count(v) n, sum(v) s, avg(v) a, sum(k) t, avg(k) m, count_if(v > 3) i from event group by kind
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [k_1, kind_2, v_3] of [weight_delta2 = sum(weight_delta1)]
+--       Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta1 = nearly_weight
+--         Input event@change
+-- touched_delta5:
+--   Aggregate by [touched_delta4 = kind_2] of []
+--     Input change_delta3
+-- before_delta8:
+--   Aggregate by [kind_2] of [count_5 = count(*), count_6 = count(v_3), sum_7 = sum(v_3), sum_9 = sum(k_1), count_if_11 = count_if((v_3 > 3.0)), part_delta6 = count(k_1)]
+--     Join semi on (kind_2 <=> key_delta7)
+--       Scan event@before [k, kind, v]
+--       Project key_delta7 = touched_delta4
+--         Input touched_delta5
+-- merged_delta9:
+--   Aggregate by [kind_2] of [count_5 = sum(count_5), count_6 = sum(count_6), sum_7 = sum(sum_7), sum_9 = sum(sum_9), count_if_11 = sum(count_if_11), part_delta6 = sum(part_delta6)]
+--     Union all
+--       Project kind_2, count_5, count_6, sum_7, sum_9, count_if_11, part_delta6
+--         Input before_delta8
+--       Project kind_2, count_5, count_6, sum_7, sum_9, count_if_11, part_delta6
+--         Aggregate by [kind_2] of [count_5 = sum(weight_delta2), count_6 = sum(weight_delta2) filter isnotnull(v_3), sum_7 = sum((v_3 * weight_delta2)), sum_9 = sum((cast(k_1 as bigint) * weight_delta2)), count_if_11 = sum(weight_delta2) filter (v_3 > 3.0), part_delta6 = sum(weight_delta2) filter isnotnull(k_1)]
+--           Input change_delta3
+-- change:
+--   Filter (weight_delta13 <> 0)
+--     Aggregate by [kind_12, c_13, n_14, s_15, a_16, t_17, m_18, i_19] of [weight_delta13 = sum(weight_delta12)]
+--       Project kind_12 = kind_2, c_13 = count_5, n_14 = count_6, s_15 = sum_7, a_16 = avg_8, t_17 = sum_9, m_18 = avg_10, i_19 = count_if_11, weight_delta12
+--         Union all
+--           Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta10
+--             Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta10 = -1
+--               Project kind_2, count_5, count_6, sum_7, avg_8 = average_of(sum_7, count_6), sum_9, avg_10 = average_of(cast(sum_9 as double), part_delta6), count_if_11
+--                 Input before_delta8
+--           Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta11
+--             Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta11 = 1
+--               Project kind_2, count_5, count_6, sum_7, avg_8 = average_of(sum_7, count_6), sum_9, avg_10 = average_of(cast(sum_9 as double), part_delta6), count_if_11
+--                 Project kind_2, count_5 = coalesce(count_5, 0), count_6 = coalesce(count_6, 0), sum_7 = case((count_6 > 0), sum_7, null), sum_9, count_if_11 = coalesce(count_if_11, 0), part_delta6 = coalesce(part_delta6, 0)
+--                   Filter (count_5 > 0)
+--                     Input merged_delta9
+
+-- name: groups_with_extremes
+select kind, min(v) lo, max(x) hi, bool_and(v > 1) every_one from event group by kind
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [kind_2, v_3, x_4] of [weight_delta2 = sum(weight_delta1)]
+--       Project kind_2 = kind, v_3 = v, x_4 = x, weight_delta1 = nearly_weight
+--         Input event@change
+-- touched_delta5:
+--   Aggregate by [touched_delta4 = kind_2] of []
+--     Input change_delta3
+-- before_delta8:
+--   Aggregate by [kind_2] of [min_5 = min(v_3), max_6 = max(x_4), bool_and_7 = bool_and((v_3 > 1.0)), part_delta6 = count(*)]
+--     Join semi on (kind_2 <=> key_delta7)
+--       Scan event@before [kind, v, x]
+--       Project key_delta7 = touched_delta4
+--         Input touched_delta5
+-- merged_delta9:
+--   Aggregate by [kind_2] of [min_5 = min(min_5), min_5_was = min(min_5_was), min_5_came = min(min_5_came), min_5_gone = min(min_5_gone), max_6 = max(max_6), max_6_was = max(max_6_was), max_6_came = max(max_6_came), max_6_gone = max(max_6_gone), bool_and_7 = min(bool_and_7), bool_and_7_was = min(bool_and_7_was), bool_and_7_came = min(bool_and_7_came), bool_and_7_gone = min(bool_and_7_gone), part_delta6 = sum(part_delta6)]
+--     Union all
+--       Project kind_2, min_5, min_5_was = min_5, min_5_came = null, min_5_gone = null, max_6, max_6_was = max_6, max_6_came = null, max_6_gone = null, bool_and_7, bool_and_7_was = bool_and_7, bool_and_7_came = null, bool_and_7_gone = null, part_delta6
+--         Input before_delta8
+--       Project kind_2, min_5, min_5_was = null, min_5_came = min_5, min_5_gone, max_6, max_6_was = null, max_6_came = max_6, max_6_gone, bool_and_7, bool_and_7_was = null, bool_and_7_came = bool_and_7, bool_and_7_gone, part_delta6
+--         Aggregate by [kind_2] of [min_5 = min(v_3) filter (weight_delta2 > 0), min_5_gone = min(v_3) filter (weight_delta2 < 0), max_6 = max(x_4) filter (weight_delta2 > 0), max_6_gone = max(x_4) filter (weight_delta2 < 0), bool_and_7 = min((v_3 > 1.0)) filter (weight_delta2 > 0), bool_and_7_gone = min((v_3 > 1.0)) filter (weight_delta2 < 0), part_delta6 = sum(weight_delta2)]
+--           Input change_delta3
+-- doubtful_delta12:
+--   Project kind_2
+--     Filter ((part_delta6 > 0) and (((((isnotnull(min_5_was) and isnotnull(min_5_gone)) and (min_5_gone <= min_5_was)) and (isnull(min_5_came) or (min_5_came > min_5_was))) or (((isnotnull(max_6_was) and isnotnull(max_6_gone)) and (max_6_gone >= max_6_was)) and (isnull(max_6_came) or (max_6_came < max_6_was)))) or (((isnotnull(bool_and_7_was) and isnotnull(bool_and_7_gone)) and (bool_and_7_gone <= bool_and_7_was)) and (isnull(bool_and_7_came) or (bool_and_7_came > bool_and_7_was)))))
+--       Input merged_delta9
+-- change:
+--   Filter (weight_delta16 <> 0)
+--     Aggregate by [kind_8, lo_9, hi_10, every_one_11] of [weight_delta16 = sum(weight_delta15)]
+--       Project kind_8 = kind_2, lo_9 = min_5, hi_10 = max_6, every_one_11 = bool_and_7, weight_delta15
+--         Union all
+--           Union all
+--             Project kind_2, min_5, max_6, bool_and_7, weight_delta10
+--               Project kind_2, min_5, max_6, bool_and_7, weight_delta10 = -1
+--                 Project kind_2, min_5, max_6, bool_and_7
+--                   Input before_delta8
+--             Project kind_2, min_5, max_6, bool_and_7, weight_delta11
+--               Project kind_2, min_5, max_6, bool_and_7, weight_delta11 = 1
+--                 Project kind_2, min_5, max_6, bool_and_7
+--                   Project kind_2, min_5, max_6, bool_and_7, part_delta6 = coalesce(part_delta6, 0)
+--                     Filter ((part_delta6 > 0) and not((((((isnotnull(min_5_was) and isnotnull(min_5_gone)) and (min_5_gone <= min_5_was)) and (isnull(min_5_came) or (min_5_came > min_5_was))) or (((isnotnull(max_6_was) and isnotnull(max_6_gone)) and (max_6_gone >= max_6_was)) and (isnull(max_6_came) or (max_6_came < max_6_was)))) or (((isnotnull(bool_and_7_was) and isnotnull(bool_and_7_gone)) and (bool_and_7_gone <= bool_and_7_was)) and (isnull(bool_and_7_came) or (bool_and_7_came > bool_and_7_was))))))
+--                       Input merged_delta9
+--           Project kind_2, min_5, max_6, bool_and_7, weight_delta14
+--             Project kind_2, min_5, max_6, bool_and_7, weight_delta14 = 1
+--               Aggregate by [kind_2] of [min_5 = min(v_3), max_6 = max(x_4), bool_and_7 = bool_and((v_3 > 1.0))]
+--                 Join semi on (kind_2 <=> key_delta13)
+--                   Scan event [kind, v, x]
+--                   Project key_delta13 = kind_2
+--                     Input doubtful_delta12
+
+-- name: groups_of_doubles
+select kind, sum(x) s from event group by kind
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [kind_2, x_4] of [weight_delta2 = sum(weight_delta1)]
+--       Project kind_2 = kind, x_4 = x, weight_delta1 = nearly_weight
+--         Input event@change
+-- touched_delta5:
+--   Aggregate by [touched_delta4 = kind_2] of []
+--     Input change_delta3
+-- change:
+--   Filter (weight_delta11 <> 0)
+--     Aggregate by [kind_6, s_7] of [weight_delta11 = sum(weight_delta10)]
+--       Project kind_6 = kind_2, s_7 = sum_5, weight_delta10
+--         Union all
+--           Project kind_2, sum_5, weight_delta7
+--             Project kind_2, sum_5, weight_delta7 = 1
+--               Aggregate by [kind_2] of [sum_5 = sum(x_4)]
+--                 Join semi on (kind_2 <=> key_delta6)
+--                   Scan event [kind, x]
+--                   Project key_delta6 = touched_delta4
+--                     Input touched_delta5
+--           Project kind_2, sum_5, weight_delta9
+--             Project kind_2, sum_5, weight_delta9 = -1
+--               Aggregate by [kind_2] of [sum_5 = sum(x_4)]
+--                 Join semi on (kind_2 <=> key_delta8)
+--                   Scan event@before [kind, x]
+--                   Project key_delta8 = touched_delta4
+--                     Input touched_delta5
+
+-- name: groups_of_distinct_values
+select kind, count(distinct v) n, percentile(x, 0.5) p from event group by kind
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [kind_2, v_3, x_4] of [weight_delta2 = sum(weight_delta1)]
+--       Project kind_2 = kind, v_3 = v, x_4 = x, weight_delta1 = nearly_weight
+--         Input event@change
+-- touched_delta5:
+--   Aggregate by [touched_delta4 = kind_2] of []
+--     Input change_delta3
+-- change:
+--   Filter (weight_delta11 <> 0)
+--     Aggregate by [kind_7, n_8, p_9] of [weight_delta11 = sum(weight_delta10)]
+--       Project kind_7 = kind_2, n_8 = count_5, p_9 = percentile_6, weight_delta10
+--         Union all
+--           Project kind_2, count_5, percentile_6, weight_delta7
+--             Project kind_2, count_5, percentile_6, weight_delta7 = 1
+--               Aggregate by [kind_2] of [count_5 = count(distinct v_3), percentile_6 = percentile(x_4, 0.5)]
+--                 Join semi on (kind_2 <=> key_delta6)
+--                   Scan event [kind, v, x]
+--                   Project key_delta6 = touched_delta4
+--                     Input touched_delta5
+--           Project kind_2, count_5, percentile_6, weight_delta9
+--             Project kind_2, count_5, percentile_6, weight_delta9 = -1
+--               Aggregate by [kind_2] of [count_5 = count(distinct v_3), percentile_6 = percentile(x_4, 0.5)]
+--                 Join semi on (kind_2 <=> key_delta8)
+--                   Scan event@before [kind, v, x]
+--                   Project key_delta8 = touched_delta4
+--                     Input touched_delta5
+
+-- name: filtered_aggregates
+select kind, sum(v) filter (where x > 40) s, count(*) filter (where x > 40) n from event group by kind having count(*) > 2
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [kind_2, v_3, x_4] of [weight_delta2 = sum(weight_delta1)]
+--       Project kind_2 = kind, v_3 = v, x_4 = x, weight_delta1 = nearly_weight
+--         Input event@change
+-- touched_delta5:
+--   Aggregate by [touched_delta4 = kind_2] of []
+--     Input change_delta3
+-- before_delta8:
+--   Aggregate by [kind_2] of [sum_5 = sum(v_3) filter (x_4 > 40.0), count_6 = count(*) filter (x_4 > 40.0), count_7 = count(*), part_delta6 = count(v_3) filter (x_4 > 40.0)]
+--     Join semi on (kind_2 <=> key_delta7)
+--       Scan event@before [kind, v, x]
+--       Project key_delta7 = touched_delta4
+--         Input touched_delta5
+-- merged_delta9:
+--   Aggregate by [kind_2] of [sum_5 = sum(sum_5), count_6 = sum(count_6), count_7 = sum(count_7), part_delta6 = sum(part_delta6)]
+--     Union all
+--       Project kind_2, sum_5, count_6, count_7, part_delta6
+--         Input before_delta8
+--       Project kind_2, sum_5, count_6, count_7, part_delta6
+--         Aggregate by [kind_2] of [sum_5 = sum((v_3 * weight_delta2)) filter (x_4 > 40.0), count_6 = sum(weight_delta2) filter (x_4 > 40.0), count_7 = sum(weight_delta2), part_delta6 = sum(weight_delta2) filter ((x_4 > 40.0) and isnotnull(v_3))]
+--           Input change_delta3
+-- change:
+--   Filter (weight_delta13 <> 0)
+--     Aggregate by [kind_8, s_9, n_10] of [weight_delta13 = sum(weight_delta12)]
+--       Project kind_8 = kind_2, s_9 = sum_5, n_10 = count_6, weight_delta12
+--         Filter (count_7 > 2)
+--           Union all
+--             Project kind_2, sum_5, count_6, count_7, weight_delta10
+--               Project kind_2, sum_5, count_6, count_7, weight_delta10 = -1
+--                 Project kind_2, sum_5, count_6, count_7
+--                   Input before_delta8
+--             Project kind_2, sum_5, count_6, count_7, weight_delta11
+--               Project kind_2, sum_5, count_6, count_7, weight_delta11 = 1
+--                 Project kind_2, sum_5, count_6, count_7
+--                   Project kind_2, sum_5 = case((part_delta6 > 0), sum_5, null), count_6 = coalesce(count_6, 0), count_7 = coalesce(count_7, 0), part_delta6 = coalesce(part_delta6, 0)
+--                     Filter (count_7 > 0)
+--                       Input merged_delta9
+
+-- name: one_group
+select count(*) c, sum(v) s, min(v) m from event
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [v_3] of [weight_delta2 = sum(weight_delta1)]
+--       Project v_3 = v, weight_delta1 = nearly_weight
+--         Input event@change
+-- before_delta5:
+--   Join semi on True
+--     Aggregate by [] of [count_5 = count(*), sum_6 = sum(v_3), min_7 = min(v_3), part_delta4 = count(v_3)]
+--       Scan event@before [v]
+--     Limit 1
+--       Project
+--         Input change_delta3
+-- merged_delta6:
+--   Join semi on True
+--     Aggregate by [] of [count_5 = sum(count_5), sum_6 = sum(sum_6), min_7 = min(min_7), min_7_was = min(min_7_was), min_7_came = min(min_7_came), min_7_gone = min(min_7_gone), part_delta4 = sum(part_delta4)]
+--       Union all
+--         Project count_5, sum_6, min_7, min_7_was = min_7, min_7_came = null, min_7_gone = null, part_delta4
+--           Input before_delta5
+--         Project count_5, sum_6, min_7, min_7_was = null, min_7_came = min_7, min_7_gone, part_delta4
+--           Aggregate by [] of [count_5 = sum(weight_delta2), sum_6 = sum((v_3 * weight_delta2)), min_7 = min(v_3) filter (weight_delta2 > 0), min_7_gone = min(v_3) filter (weight_delta2 < 0), part_delta4 = sum(weight_delta2) filter isnotnull(v_3)]
+--             Input change_delta3
+--     Limit 1
+--       Project
+--         Input change_delta3
+-- doubtful_delta9:
+--   Project
+--     Filter (((isnotnull(min_7_was) and isnotnull(min_7_gone)) and (min_7_gone <= min_7_was)) and (isnull(min_7_came) or (min_7_came > min_7_was)))
+--       Input merged_delta6
+-- change:
+--   Filter (weight_delta12 <> 0)
+--     Aggregate by [c_8, s_9, m_10] of [weight_delta12 = sum(weight_delta11)]
+--       Project c_8 = count_5, s_9 = sum_6, m_10 = min_7, weight_delta11
+--         Union all
+--           Union all
+--             Project count_5, sum_6, min_7, weight_delta7
+--               Project count_5, sum_6, min_7, weight_delta7 = -1
+--                 Project count_5, sum_6, min_7
+--                   Input before_delta5
+--             Project count_5, sum_6, min_7, weight_delta8
+--               Project count_5, sum_6, min_7, weight_delta8 = 1
+--                 Project count_5, sum_6, min_7
+--                   Project count_5 = coalesce(count_5, 0), sum_6 = case((part_delta4 > 0), sum_6, null), min_7, part_delta4 = coalesce(part_delta4, 0)
+--                     Filter not((((isnotnull(min_7_was) and isnotnull(min_7_gone)) and (min_7_gone <= min_7_was)) and (isnull(min_7_came) or (min_7_came > min_7_was))))
+--                       Input merged_delta6
+--           Project count_5, sum_6, min_7, weight_delta10
+--             Project count_5, sum_6, min_7, weight_delta10 = 1
+--               Join semi on True
+--                 Aggregate by [] of [count_5 = count(*), sum_6 = sum(v_3), min_7 = min(v_3)]
+--                   Scan event [v]
+--                 Limit 1
+--                   Project
+--                     Input doubtful_delta9
+
+-- name: one_group_of_doubles
+select sum(x) s from event
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [x_4] of [weight_delta2 = sum(weight_delta1)]
+--       Project x_4 = x, weight_delta1 = nearly_weight
+--         Input event@change
+-- change:
+--   Filter (weight_delta7 <> 0)
+--     Aggregate by [s_6] of [weight_delta7 = sum(weight_delta6)]
+--       Project s_6 = sum_5, weight_delta6
+--         Union all
+--           Project sum_5, weight_delta4
+--             Project sum_5, weight_delta4 = 1
+--               Join semi on True
+--                 Aggregate by [] of [sum_5 = sum(x_4)]
+--                   Scan event [x]
+--                 Limit 1
+--                   Project
+--                     Input change_delta3
+--           Project sum_5, weight_delta5
+--             Project sum_5, weight_delta5 = -1
+--               Join semi on True
+--                 Aggregate by [] of [sum_5 = sum(x_4)]
+--                   Scan event@before [x]
+--                 Limit 1
+--                   Project
+--                     Input change_delta3
+
+-- name: rollup
+select kind, k % 2 p, count(*) c, sum(v) s from event group by rollup(kind, k % 2)
+-- expected:
+-- change_delta15:
+--   Filter (weight_delta14 <> 0)
+--     Aggregate by [kind_2, v_3, value_10] of [weight_delta14 = sum(weight_delta13)]
+--       Project kind_2, v_3, value_10 = (k_1 % 2), weight_delta13
+--         Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta13 = nearly_weight
+--           Input event@change
+-- touched_delta18:
+--   Aggregate by [touched_delta16 = kind_2, touched_delta17 = value_10] of []
+--     Input change_delta15
+-- before_delta22:
+--   Aggregate by [set_key_delta1 = kind_2, set_key_delta2 = value_10] of [rows_delta5 = count(*), of_set_delta4 = sum(v_3), part_delta19 = count(v_3)]
+--     Project kind_2, v_3, value_10 = (k_1 % 2)
+--       Join semi on ((kind_2 <=> key_delta20) and ((k_1 % 2) <=> key_delta21))
+--         Scan event@before [k, kind, v]
+--         Project key_delta20 = touched_delta16, key_delta21 = touched_delta17
+--           Input touched_delta18
+-- merged_delta23:
+--   Aggregate by [set_key_delta1, set_key_delta2] of [rows_delta5 = sum(rows_delta5), of_set_delta4 = sum(of_set_delta4), part_delta19 = sum(part_delta19)]
+--     Union all
+--       Project set_key_delta1, set_key_delta2, rows_delta5, of_set_delta4, part_delta19
+--         Input before_delta22
+--       Project set_key_delta1, set_key_delta2, rows_delta5, of_set_delta4, part_delta19
+--         Aggregate by [set_key_delta1 = kind_2, set_key_delta2 = value_10] of [rows_delta5 = sum(weight_delta14), of_set_delta4 = sum((v_3 * weight_delta14)), part_delta19 = sum(weight_delta14) filter isnotnull(v_3)]
+--           Input change_delta15
+-- touched_delta28:
+--   Aggregate by [touched_delta27 = kind_2] of []
+--     Input change_delta15
+-- before_delta31:
+--   Aggregate by [set_key_delta6 = kind_2] of [rows_delta9 = count(*), of_set_delta8 = sum(v_3), part_delta29 = count(v_3)]
+--     Project kind_2, v_3, value_10 = (k_1 % 2)
+--       Join semi on (kind_2 <=> key_delta30)
+--         Scan event@before [k, kind, v]
+--         Project key_delta30 = touched_delta27
+--           Input touched_delta28
+-- merged_delta32:
+--   Aggregate by [set_key_delta6] of [rows_delta9 = sum(rows_delta9), of_set_delta8 = sum(of_set_delta8), part_delta29 = sum(part_delta29)]
+--     Union all
+--       Project set_key_delta6, rows_delta9, of_set_delta8, part_delta29
+--         Input before_delta31
+--       Project set_key_delta6, rows_delta9, of_set_delta8, part_delta29
+--         Aggregate by [set_key_delta6 = kind_2] of [rows_delta9 = sum(weight_delta14), of_set_delta8 = sum((v_3 * weight_delta14)), part_delta29 = sum(weight_delta14) filter isnotnull(v_3)]
+--           Input change_delta15
+-- before_delta38:
+--   Join semi on True
+--     Aggregate by [] of [rows_delta12 = count(*), of_set_delta11 = sum(v_3), part_delta37 = count(v_3)]
+--       Project kind_2, v_3, value_10 = (k_1 % 2)
+--         Scan event@before [k, kind, v]
+--     Limit 1
+--       Project
+--         Input change_delta15
+-- merged_delta39:
+--   Join semi on True
+--     Aggregate by [] of [rows_delta12 = sum(rows_delta12), of_set_delta11 = sum(of_set_delta11), part_delta37 = sum(part_delta37)]
+--       Union all
+--         Project rows_delta12, of_set_delta11, part_delta37
+--           Input before_delta38
+--         Project rows_delta12, of_set_delta11, part_delta37
+--           Aggregate by [] of [rows_delta12 = sum(weight_delta14), of_set_delta11 = sum((v_3 * weight_delta14)), part_delta37 = sum(weight_delta14) filter isnotnull(v_3)]
+--             Input change_delta15
+--     Limit 1
+--       Project
+--         Input change_delta15
+-- change:
+--   Filter (weight_delta44 <> 0)
+--     Aggregate by [kind_11, p_12, c_13, s_14] of [weight_delta44 = sum(weight_delta43)]
+--       Project kind_11 = kind_6, p_12 = key_7, c_13 = count_8, s_14 = sum_9, weight_delta43
+--         Union all
+--           Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta36
+--             Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta36
+--               Union all
+--                 Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta26
+--                   Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta26
+--                     Project kind_6 = set_key_delta1, key_7 = set_key_delta2, count_8 = of_set_delta3, sum_9 = of_set_delta4, grouping_id_5 = 0, weight_delta26
+--                       Union all
+--                         Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta24
+--                           Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta24 = -1
+--                             Project set_key_delta1, set_key_delta2, of_set_delta3 = rows_delta5, of_set_delta4, rows_delta5
+--                               Input before_delta22
+--                         Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta25
+--                           Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta25 = 1
+--                             Project set_key_delta1, set_key_delta2, of_set_delta3 = rows_delta5, of_set_delta4, rows_delta5
+--                               Project set_key_delta1, set_key_delta2, rows_delta5 = coalesce(rows_delta5, 0), of_set_delta4 = case((part_delta19 > 0), of_set_delta4, null), part_delta19 = coalesce(part_delta19, 0)
+--                                 Filter (rows_delta5 > 0)
+--                                   Input merged_delta23
+--                 Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta35
+--                   Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta35
+--                     Project kind_6 = set_key_delta6, key_7 = null, count_8 = of_set_delta7, sum_9 = of_set_delta8, grouping_id_5 = 1, weight_delta35
+--                       Union all
+--                         Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta33
+--                           Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta33 = -1
+--                             Project set_key_delta6, of_set_delta7 = rows_delta9, of_set_delta8, rows_delta9
+--                               Input before_delta31
+--                         Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta34
+--                           Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta34 = 1
+--                             Project set_key_delta6, of_set_delta7 = rows_delta9, of_set_delta8, rows_delta9
+--                               Project set_key_delta6, rows_delta9 = coalesce(rows_delta9, 0), of_set_delta8 = case((part_delta29 > 0), of_set_delta8, null), part_delta29 = coalesce(part_delta29, 0)
+--                                 Filter (rows_delta9 > 0)
+--                                   Input merged_delta32
+--           Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta42
+--             Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta42
+--               Project kind_6 = null, key_7 = null, count_8 = of_set_delta10, sum_9 = of_set_delta11, grouping_id_5 = 3, weight_delta42
+--                 Filter (rows_delta12 > 0)
+--                   Union all
+--                     Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta40
+--                       Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta40 = -1
+--                         Project of_set_delta10 = rows_delta12, of_set_delta11, rows_delta12
+--                           Input before_delta38
+--                     Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta41
+--                       Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta41 = 1
+--                         Project of_set_delta10 = rows_delta12, of_set_delta11, rows_delta12
+--                           Project rows_delta12 = coalesce(rows_delta12, 0), of_set_delta11 = case((part_delta37 > 0), of_set_delta11, null), part_delta37 = coalesce(part_delta37, 0)
+--                             Input merged_delta39
+
+-- name: distinct
+select distinct kind, k % 3 p from event
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [kind_5, p_6] of [weight_delta2 = sum(weight_delta1)]
+--       Project kind_5 = kind_2, p_6 = (k_1 % 3), weight_delta1
+--         Project k_1 = k, kind_2 = kind, weight_delta1 = nearly_weight
+--           Input event@change
+-- touched_delta6:
+--   Aggregate by [touched_delta4 = kind_5, touched_delta5 = p_6] of []
+--     Input change_delta3
+-- before_delta10:
+--   Aggregate by [kind_5, p_6] of [part_delta7 = count(*)]
+--     Project kind_5 = kind_2, p_6 = (k_1 % 3)
+--       Join semi on ((kind_2 <=> key_delta8) and ((k_1 % 3) <=> key_delta9))
+--         Scan event@before [k, kind]
+--         Project key_delta8 = touched_delta4, key_delta9 = touched_delta5
+--           Input touched_delta6
+-- merged_delta11:
+--   Aggregate by [kind_5, p_6] of [part_delta7 = sum(part_delta7)]
+--     Union all
+--       Project kind_5, p_6, part_delta7
+--         Input before_delta10
+--       Project kind_5, p_6, part_delta7
+--         Aggregate by [kind_5, p_6] of [part_delta7 = sum(weight_delta2)]
+--           Input change_delta3
+-- change:
+--   Filter (weight_delta15 <> 0)
+--     Aggregate by [kind_5, p_6] of [weight_delta15 = sum(weight_delta14)]
+--       Union all
+--         Project kind_5, p_6, weight_delta12
+--           Project kind_5, p_6, weight_delta12 = -1
+--             Project kind_5, p_6
+--               Input before_delta10
+--         Project kind_5, p_6, weight_delta13
+--           Project kind_5, p_6, weight_delta13 = 1
+--             Project kind_5, p_6
+--               Project kind_5, p_6, part_delta7 = coalesce(part_delta7, 0)
+--                 Filter (part_delta7 > 0)
+--                   Input merged_delta11
+
+-- name: union
+select k from event union select vk from visit
+-- expected:
+-- change_delta5:
+--   Filter (weight_delta4 <> 0)
+--     Aggregate by [k_9] of [weight_delta4 = sum(weight_delta3)]
+--       Union all
+--         Project k_9, weight_delta1
+--           Project k_9 = k_5, weight_delta1
+--             Project k_5 = k_1, weight_delta1
+--               Project k_1 = k, weight_delta1 = nearly_weight
+--                 Input event@change
+--         Project k_9, weight_delta2
+--           Project k_9 = vk_8, weight_delta2
+--             Project vk_8 = vk_6, weight_delta2
+--               Project vk_6 = vk, weight_delta2 = nearly_weight
+--                 Input visit@change
+-- touched_delta7:
+--   Aggregate by [touched_delta6 = k_9] of []
+--     Input change_delta5
+-- before_delta11:
+--   Aggregate by [k_9] of [part_delta8 = count(*)]
+--     Union all
+--       Project k_5 = k_1
+--         Join semi on (k_1 <=> key_delta9)
+--           Scan event@before [k]
+--           Project key_delta9 = touched_delta6
+--             Input touched_delta7
+--       Project vk_8 = vk_6
+--         Join semi on (vk_6 <=> key_delta10)
+--           Scan visit@before [vk]
+--           Project key_delta10 = touched_delta6
+--             Input touched_delta7
+-- merged_delta12:
+--   Aggregate by [k_9] of [part_delta8 = sum(part_delta8)]
+--     Union all
+--       Project k_9, part_delta8
+--         Input before_delta11
+--       Project k_9, part_delta8
+--         Aggregate by [k_9] of [part_delta8 = sum(weight_delta4)]
+--           Input change_delta5
+-- change:
+--   Filter (weight_delta16 <> 0)
+--     Aggregate by [k_9] of [weight_delta16 = sum(weight_delta15)]
+--       Union all
+--         Project k_9, weight_delta13
+--           Project k_9, weight_delta13 = -1
+--             Project k_9
+--               Input before_delta11
+--         Project k_9, weight_delta14
+--           Project k_9, weight_delta14 = 1
+--             Project k_9
+--               Project k_9, part_delta8 = coalesce(part_delta8, 0)
+--                 Filter (part_delta8 > 0)
+--                   Input merged_delta12
+
+-- name: intersect_all
+select k from event intersect all select vk from visit
+-- expected:
+-- change_delta4:
+--   Filter (weight_delta3 <> 0)
+--     Aggregate by [k_5] of [weight_delta3 = sum(weight_delta2)]
+--       Project k_5 = k_1, weight_delta2
+--         Project k_1 = k, weight_delta2 = nearly_weight
+--           Input event@change
+-- change_delta7:
+--   Filter (weight_delta6 <> 0)
+--     Aggregate by [vk_8] of [weight_delta6 = sum(weight_delta5)]
+--       Project vk_8 = vk_6, weight_delta5
+--         Project vk_6 = vk, weight_delta5 = nearly_weight
+--           Input visit@change
+-- touched_delta8:
+--   Aggregate by [touched_delta1] of []
+--     Union all
+--       Project touched_delta1 = k_5
+--         Input change_delta4
+--       Project touched_delta1 = vk_8
+--         Input change_delta7
+-- change:
+--   Filter (weight_delta16 <> 0)
+--     Aggregate by [k_9] of [weight_delta16 = sum(weight_delta15)]
+--       Union all
+--         Project k_9, weight_delta11
+--           Project k_9, weight_delta11 = 1
+--             Intersect all
+--               Project k_5 = k_1
+--                 Join semi on (k_1 <=> key_delta9)
+--                   Scan event [k]
+--                   Project key_delta9 = touched_delta1
+--                     Input touched_delta8
+--               Project vk_8 = vk_6
+--                 Join semi on (vk_6 <=> key_delta10)
+--                   Scan visit [vk]
+--                   Project key_delta10 = touched_delta1
+--                     Input touched_delta8
+--         Project k_9, weight_delta14
+--           Project k_9, weight_delta14 = -1
+--             Intersect all
+--               Project k_5 = k_1
+--                 Join semi on (k_1 <=> key_delta12)
+--                   Scan event@before [k]
+--                   Project key_delta12 = touched_delta1
+--                     Input touched_delta8
+--               Project vk_8 = vk_6
+--                 Join semi on (vk_6 <=> key_delta13)
+--                   Scan visit@before [vk]
+--                   Project key_delta13 = touched_delta1
+--                     Input touched_delta8
+
+-- name: except
+select k from event except select vk from visit where w > 3
+-- expected:
+-- change_delta4:
+--   Filter (weight_delta3 <> 0)
+--     Aggregate by [k_5] of [weight_delta3 = sum(weight_delta2)]
+--       Project k_5 = k_1, weight_delta2
+--         Project k_1 = k, weight_delta2 = nearly_weight
+--           Input event@change
+-- change_delta7:
+--   Filter (weight_delta6 <> 0)
+--     Aggregate by [vk_8] of [weight_delta6 = sum(weight_delta5)]
+--       Project vk_8 = vk_6, weight_delta5
+--         Filter (w_7 > 3)
+--           Project vk_6 = vk, w_7 = w, weight_delta5 = nearly_weight
+--             Input visit@change
+-- touched_delta8:
+--   Aggregate by [touched_delta1] of []
+--     Union all
+--       Project touched_delta1 = k_5
+--         Input change_delta4
+--       Project touched_delta1 = vk_8
+--         Input change_delta7
+-- change:
+--   Filter (weight_delta16 <> 0)
+--     Aggregate by [k_9] of [weight_delta16 = sum(weight_delta15)]
+--       Union all
+--         Project k_9, weight_delta11
+--           Project k_9, weight_delta11 = 1
+--             Except
+--               Project k_5 = k_1
+--                 Join semi on (k_1 <=> key_delta9)
+--                   Scan event [k]
+--                   Project key_delta9 = touched_delta1
+--                     Input touched_delta8
+--               Project vk_8 = vk_6
+--                 Filter (w_7 > 3)
+--                   Join semi on (vk_6 <=> key_delta10)
+--                     Scan visit [vk, w]
+--                     Project key_delta10 = touched_delta1
+--                       Input touched_delta8
+--         Project k_9, weight_delta14
+--           Project k_9, weight_delta14 = -1
+--             Except
+--               Project k_5 = k_1
+--                 Join semi on (k_1 <=> key_delta12)
+--                   Scan event@before [k]
+--                   Project key_delta12 = touched_delta1
+--                     Input touched_delta8
+--               Project vk_8 = vk_6
+--                 Filter (w_7 > 3)
+--                   Join semi on (vk_6 <=> key_delta13)
+--                     Scan visit@before [vk, w]
+--                     Project key_delta13 = touched_delta1
+--                       Input touched_delta8
+
+-- name: window
+select k, v, rank() over (partition by kind order by v, k) r, sum(v) over (partition by kind, k) s from event
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [k_1, kind_2, v_3] of [weight_delta2 = sum(weight_delta1)]
+--       Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta1 = nearly_weight
+--         Input event@change
+-- touched_delta5:
+--   Aggregate by [touched_delta4 = kind_2] of []
+--     Input change_delta3
+-- change:
+--   Filter (weight_delta11 <> 0)
+--     Aggregate by [k_7, v_8, r_9, s_10] of [weight_delta11 = sum(weight_delta10)]
+--       Project k_7 = k_1, v_8 = v_3, r_9 = window_5, s_10 = window_6, weight_delta10
+--         Union all
+--           Project k_1, kind_2, v_3, window_5, window_6, weight_delta7
+--             Project k_1, kind_2, v_3, window_5, window_6, weight_delta7 = 1
+--               Window window_5 = rank() over (by kind_2 order v_3 asc, k_1 asc), window_6 = sum(v_3) over (by kind_2, k_1 order -)
+--                 Join semi on (kind_2 <=> key_delta6)
+--                   Scan event [k, kind, v]
+--                   Project key_delta6 = touched_delta4
+--                     Input touched_delta5
+--           Project k_1, kind_2, v_3, window_5, window_6, weight_delta9
+--             Project k_1, kind_2, v_3, window_5, window_6, weight_delta9 = -1
+--               Window window_5 = rank() over (by kind_2 order v_3 asc, k_1 asc), window_6 = sum(v_3) over (by kind_2, k_1 order -)
+--                 Join semi on (kind_2 <=> key_delta8)
+--                   Scan event@before [k, kind, v]
+--                   Project key_delta8 = touched_delta4
+--                     Input touched_delta5
+
+-- name: window_without_partition
+select k, rank() over (order by v, k, x) r from event
+-- expected:
+-- change:
+--   Filter (weight_delta4 <> 0)
+--     Aggregate by [k_6, r_7] of [weight_delta4 = sum(weight_delta3)]
+--       Project k_6 = k_1, r_7 = window_5, weight_delta3
+--         Union all
+--           Project k_1, v_3, x_4, window_5, weight_delta1
+--             Project k_1, v_3, x_4, window_5, weight_delta1 = 1
+--               Window window_5 = rank() over (by - order v_3 asc, k_1 asc, x_4 asc)
+--                 Scan event [k, v, x]
+--           Project k_1, v_3, x_4, window_5, weight_delta2
+--             Project k_1, v_3, x_4, window_5, weight_delta2 = -1
+--               Window window_5 = rank() over (by - order v_3 asc, k_1 asc, x_4 asc)
+--                 Scan event@before [k, v, x]
+
+-- name: top
+select k, sum(v) s from event group by k order by s desc, k limit 3
+-- expected:
+-- change:
+--   Filter (weight_delta4 <> 0)
+--     Aggregate by [k_6, s_7] of [weight_delta4 = sum(weight_delta3)]
+--       Union all
+--         Project k_6, s_7, weight_delta1
+--           Project k_6, s_7, weight_delta1 = 1
+--             Limit 3
+--               Sort s_7 desc, k_6 asc
+--                 Project k_6 = k_1, s_7 = sum_5
+--                   Aggregate by [k_1] of [sum_5 = sum(v_3)]
+--                     Scan event [k, v]
+--         Project k_6, s_7, weight_delta2
+--           Project k_6, s_7, weight_delta2 = -1
+--             Limit 3
+--               Sort s_7 desc, k_6 asc
+--                 Project k_6 = k_1, s_7 = sum_5
+--                   Aggregate by [k_1] of [sum_5 = sum(v_3)]
+--                     Scan event@before [k, v]
+
+-- name: scalar_subquery
+select k, v from event where v > (select avg(v) from event where kind = 1)
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [k_1, v_3] of [weight_delta2 = sum(weight_delta1)]
+--       Project k_1 = k, v_3 = v, weight_delta1 = nearly_weight
+--         Input event@change
+-- change_delta6:
+--   Filter (weight_delta5 <> 0)
+--     Aggregate by [kind_6, v_7] of [weight_delta5 = sum(weight_delta4)]
+--       Filter (kind_6 = 1)
+--         Project kind_6 = kind, v_7 = v, weight_delta4 = nearly_weight
+--           Input event@change
+-- before_delta10:
+--   Join semi on True
+--     Aggregate by [] of [part_delta7 = count(v_7), part_delta8 = sum(v_7), part_delta9 = count(*)]
+--       Filter (kind_6 = 1)
+--         Scan event@before [kind, v]
+--     Limit 1
+--       Project
+--         Input change_delta6
+-- merged_delta11:
+--   Join semi on True
+--     Aggregate by [] of [part_delta7 = sum(part_delta7), part_delta8 = sum(part_delta8), part_delta9 = sum(part_delta9)]
+--       Union all
+--         Project part_delta7, part_delta8, part_delta9
+--           Input before_delta10
+--         Project part_delta7, part_delta8, part_delta9
+--           Aggregate by [] of [part_delta7 = sum(weight_delta5) filter isnotnull(v_7), part_delta8 = sum((v_7 * weight_delta5)), part_delta9 = sum(weight_delta5)]
+--             Input change_delta6
+--     Limit 1
+--       Project
+--         Input change_delta6
+-- change_delta16:
+--   Filter (weight_delta15 <> 0)
+--     Aggregate by [avg(v)_10] of [weight_delta15 = sum(weight_delta14)]
+--       Project avg(v)_10 = avg_9, weight_delta14
+--         Union all
+--           Project avg_9, weight_delta12
+--             Project avg_9, weight_delta12 = -1
+--               Project avg_9 = average_of(part_delta8, part_delta7)
+--                 Input before_delta10
+--           Project avg_9, weight_delta13
+--             Project avg_9, weight_delta13 = 1
+--               Project avg_9 = average_of(part_delta8, part_delta7)
+--                 Project part_delta7 = coalesce(part_delta7, 0), part_delta8 = case((part_delta7 > 0), part_delta8, null), part_delta9 = coalesce(part_delta9, 0)
+--                   Input merged_delta11
+-- change:
+--   Filter (weight_delta18 <> 0)
+--     Aggregate by [k_11, v_12] of [weight_delta18 = sum(weight_delta17)]
+--       Project k_11 = k_1, v_12 = v_3, weight_delta17
+--         Project k_1, v_3, weight_delta17
+--           Union all
+--             Project k_1, v_3, avg(v)_10, weight_delta2
+--               Join inner on (cast(v_3 as decimal(12,5)) > avg(v)_10)
+--                 Input change_delta3
+--                 Project avg(v)_10 = avg_9
+--                   Aggregate by [] of [avg_9 = avg(v_7)]
+--                     Filter (kind_6 = 1)
+--                       Scan event@before [kind, v]
+--             Project k_1, v_3, avg(v)_10, weight_delta15
+--               Join inner on (cast(v_3 as decimal(12,5)) > avg(v)_10)
+--                 Input change_delta16
+--                 Scan event [k, v]
+
+-- name: correlated_subquery
+select vk, (select sum(v) from event where k = vk) s from visit
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [vk_1] of [weight_delta2 = sum(weight_delta1)]
+--       Project vk_1 = vk, weight_delta1 = nearly_weight
+--         Input visit@change
+-- change_delta7:
+--   Filter (weight_delta6 <> 0)
+--     Aggregate by [k_3, v_5] of [weight_delta6 = sum(weight_delta5)]
+--       Project k_3 = k, v_5 = v, weight_delta5 = nearly_weight
+--         Input event@change
+-- touched_delta9:
+--   Aggregate by [touched_delta8 = k_3] of []
+--     Input change_delta7
+-- before_delta13:
+--   Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum(v_5), part_delta10 = count(v_5), part_delta11 = count(*)]
+--     Join semi on (k_3 <=> key_delta12)
+--       Scan event@before [k, v]
+--       Project key_delta12 = touched_delta8
+--         Input touched_delta9
+-- merged_delta14:
+--   Aggregate by [correlated_sub1] of [sum_7 = sum(sum_7), part_delta10 = sum(part_delta10), part_delta11 = sum(part_delta11)]
+--     Union all
+--       Project correlated_sub1, sum_7, part_delta10, part_delta11
+--         Input before_delta13
+--       Project correlated_sub1, sum_7, part_delta10, part_delta11
+--         Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum((v_5 * weight_delta6)), part_delta10 = sum(weight_delta6) filter isnotnull(v_5), part_delta11 = sum(weight_delta6)]
+--           Input change_delta7
+-- change_delta19:
+--   Filter (weight_delta18 <> 0)
+--     Aggregate by [sum(v)_8, correlated_sub1] of [weight_delta18 = sum(weight_delta17)]
+--       Project sum(v)_8 = sum_7, correlated_sub1, weight_delta17
+--         Union all
+--           Project correlated_sub1, sum_7, weight_delta15
+--             Project correlated_sub1, sum_7, weight_delta15 = -1
+--               Project correlated_sub1, sum_7
+--                 Input before_delta13
+--           Project correlated_sub1, sum_7, weight_delta16
+--             Project correlated_sub1, sum_7, weight_delta16 = 1
+--               Project correlated_sub1, sum_7
+--                 Project correlated_sub1, sum_7 = case((part_delta10 > 0), sum_7, null), part_delta10 = coalesce(part_delta10, 0), part_delta11 = coalesce(part_delta11, 0)
+--                   Filter (part_delta11 > 0)
+--                     Input merged_delta14
+-- touched_delta22:
+--   Aggregate by [vk_1] of [weight_delta21 = count(*)]
+--     Join semi on (vk_1 <=> key_delta20)
+--       Scan visit@before [vk]
+--       Project key_delta20 = correlated_sub1
+--         Input change_delta19
+-- change:
+--   Filter (weight_delta28 <> 0)
+--     Aggregate by [vk_9, s_10] of [weight_delta28 = sum(weight_delta27)]
+--       Project vk_9 = vk_1, s_10 = sum(v)_8, weight_delta27
+--         Union all
+--           Union all
+--             Union all
+--               Project vk_1, sum(v)_8, correlated_sub1, weight_delta2
+--                 Join left on (correlated_sub1 = vk_1)
+--                   Input change_delta3
+--                   Project sum(v)_8 = sum_7, correlated_sub1
+--                     Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum(v_5)]
+--                       Join semi on (k_3 <=> key_delta4)
+--                         Scan event [k, v]
+--                         Project key_delta4 = vk_1
+--                           Input change_delta3
+--               Project vk_1, sum(v)_8, correlated_sub1, weight_delta23
+--                 Project vk_1, sum(v)_8, correlated_sub1, weight_delta23 = (weight_delta21 * weight_delta18)
+--                   Join inner on (correlated_sub1 = vk_1)
+--                     Input touched_delta22
+--                     Input change_delta19
+--             Project vk_1, sum(v)_8, correlated_sub1, weight_delta21
+--               Project vk_1, sum(v)_8 = null, correlated_sub1 = null, weight_delta21
+--                 Join anti on (correlated_sub1 = vk_1)
+--                   Input touched_delta22
+--                   Project sum(v)_8 = sum_7, correlated_sub1
+--                     Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum(v_5)]
+--                       Join semi on (k_3 <=> key_delta24)
+--                         Scan event [k, v]
+--                         Project key_delta24 = vk_1
+--                           Input touched_delta22
+--           Project vk_1, sum(v)_8, correlated_sub1, weight_delta26
+--             Project vk_1, sum(v)_8 = null, correlated_sub1 = null, weight_delta26
+--               Project vk_1, weight_delta26 = neg(weight_delta21)
+--                 Join anti on (correlated_sub1 = vk_1)
+--                   Input touched_delta22
+--                   Project sum(v)_8 = sum_7, correlated_sub1
+--                     Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum(v_5)]
+--                       Join semi on (k_3 <=> key_delta25)
+--                         Scan event@before [k, v]
+--                         Project key_delta25 = vk_1
+--                           Input touched_delta22
+
+-- name: nested_groups
+select n, count(*) c from (select k, count(*) n from event where v > 2 group by k) g group by n
+-- expected:
+-- change_delta3:
+--   Filter (weight_delta2 <> 0)
+--     Aggregate by [k_1, v_3] of [weight_delta2 = sum(weight_delta1)]
+--       Filter (v_3 > 2.0)
+--         Project k_1 = k, v_3 = v, weight_delta1 = nearly_weight
+--           Input event@change
+-- touched_delta5:
+--   Aggregate by [touched_delta4 = k_1] of []
+--     Input change_delta3
+-- before_delta7:
+--   Aggregate by [k_1] of [count_5 = count(*)]
+--     Filter (v_3 > 2.0)
+--       Join semi on (k_1 <=> key_delta6)
+--         Scan event@before [k, v]
+--         Project key_delta6 = touched_delta4
+--           Input touched_delta5
+-- merged_delta8:
+--   Aggregate by [k_1] of [count_5 = sum(count_5)]
+--     Union all
+--       Project k_1, count_5
+--         Input before_delta7
+--       Project k_1, count_5
+--         Aggregate by [k_1] of [count_5 = sum(weight_delta2)]
+--           Input change_delta3
+-- change_delta13:
+--   Filter (weight_delta12 <> 0)
+--     Aggregate by [n_7] of [weight_delta12 = sum(weight_delta11)]
+--       Project n_7 = count_5, weight_delta11
+--         Union all
+--           Project k_1, count_5, weight_delta9
+--             Project k_1, count_5, weight_delta9 = -1
+--               Project k_1, count_5
+--                 Input before_delta7
+--           Project k_1, count_5, weight_delta10
+--             Project k_1, count_5, weight_delta10 = 1
+--               Project k_1, count_5
+--                 Project k_1, count_5 = coalesce(count_5, 0)
+--                   Filter (count_5 > 0)
+--                     Input merged_delta8
+-- touched_delta15:
+--   Aggregate by [touched_delta14 = n_7] of []
+--     Input change_delta13
+-- before_delta17:
+--   Aggregate by [n_7] of [count_8 = count(*)]
+--     Project n_7 = count_5
+--       Join semi on (count_5 <=> key_delta16)
+--         Aggregate by [k_1] of [count_5 = count(*)]
+--           Filter (v_3 > 2.0)
+--             Scan event@before [k, v]
+--         Project key_delta16 = touched_delta14
+--           Input touched_delta15
+-- merged_delta18:
+--   Aggregate by [n_7] of [count_8 = sum(count_8)]
+--     Union all
+--       Project n_7, count_8
+--         Input before_delta17
+--       Project n_7, count_8
+--         Aggregate by [n_7] of [count_8 = sum(weight_delta12)]
+--           Input change_delta13
+-- change:
+--   Filter (weight_delta22 <> 0)
+--     Aggregate by [n_9, c_10] of [weight_delta22 = sum(weight_delta21)]
+--       Project n_9 = n_7, c_10 = count_8, weight_delta21
+--         Union all
+--           Project n_7, count_8, weight_delta19
+--             Project n_7, count_8, weight_delta19 = -1
+--               Project n_7, count_8
+--                 Input before_delta17
+--           Project n_7, count_8, weight_delta20
+--             Project n_7, count_8, weight_delta20 = 1
+--               Project n_7, count_8
+--                 Project n_7, count_8 = coalesce(count_8, 0)
+--                   Filter (count_8 > 0)
+--                     Input merged_delta18

@@ -1,0 +1,184 @@
+-- name: the_query_itself
+-- view: select kind, sum(v) s from event group by kind having sum(v) > 3 order by s
+select kind, sum(v) as total from event group by kind having sum(v) > 3 order by total
+-- expected:
+-- Project kind_6 = kind_used5, total_7 = s_used6
+--   Sort s_used6 asc
+--     Project kind_used5 = kind_used1, s_used6 = s_used2
+--       Project kind_used1, s_used2
+--         Filter (s_used2 > 3.0)
+--           Scan the view [kind, s]
+
+-- name: rows_with_more_conditions
+-- view: select k, kind, v from event where v > 1
+select kind, v from event where v > 1 and k > 4
+-- expected:
+-- Project kind_5 = kind_used2, v_6 = v_used3
+--   Filter (4 < k_used1)
+--     Scan the view [k, kind, v]
+
+-- name: rows_with_a_narrower_range
+-- view: select k, v from event where k > 4
+select v from event where k > 9
+-- expected:
+-- Project v_5 = v_used2
+--   Filter (9 < k_used1)
+--     Scan the view [k, v]
+
+-- name: rows_with_a_wider_range
+-- view: select k, v from event where k > 9
+select v from event where k > 4
+-- expected:
+-- None
+
+-- name: a_column_that_is_not_kept
+-- view: select k, v from event
+select x from event
+-- expected:
+-- None
+
+-- name: an_expression_that_is_kept
+-- view: select k, v * 2 as twice from event
+select v * 2 + 1 as more from event where k = 3
+-- expected:
+-- Project more_5 = (twice_used2 + 1)
+--   Filter (k_used1 = 3)
+--     Scan the view [k, twice]
+
+-- name: fewer_keys
+-- view: select kind, k, count(*) c, sum(v) s, min(v) lo, avg(v) a from event group by kind, k
+select kind, sum(v) as s, avg(v) as a, min(v) as lo, count(*) as n from event where k < 9 group by kind
+-- expected:
+-- Project kind_9 = kind_2, s_10 = sum_5, a_11 = avg_6, lo_12 = min_7, n_13 = count_8
+--   Project kind_2, sum_5, avg_6 = average_of(sum_5, part_used7), min_7, count_8
+--     Project kind_2, sum_5 = merged_used8, min_7 = merged_used9, count_8 = merged_used10, part_used7 = merged_used11
+--       Aggregate by [kind_2 = kind_used1] of [merged_used8 = sum(s_used4), merged_used9 = min(lo_used5), merged_used10 = sum(c_used3), merged_used11 = sum(_count_used6)]
+--         Filter (k_used2 < 9)
+--           Scan the view [kind, k, c, s, lo, _count]
+
+-- name: no_keys
+-- view: select kind, count(*) c, sum(v) s from event group by kind
+select sum(v) as s, count(*) as n from event
+-- expected:
+-- Project s_7 = sum_5, n_8 = count_6
+--   Project sum_5, count_6
+--     Project sum_5 = merged_used6, count_6 = coalesce(merged_used7, 0)
+--       Aggregate by [] of [merged_used6 = sum(s_used3), merged_used7 = sum(c_used2)]
+--         Scan the view [c, s]
+
+-- name: no_keys_and_no_rows
+-- view: select kind, count(*) c, sum(v) s from event group by kind
+select sum(v) as s, count(*) as n from event where kind = 77
+-- expected:
+-- Project s_7 = sum_5, n_8 = count_6
+--   Project sum_5, count_6
+--     Project sum_5 = merged_used6, count_6 = coalesce(merged_used7, 0)
+--       Aggregate by [] of [merged_used6 = sum(s_used3), merged_used7 = sum(c_used2)]
+--         Filter (kind_used1 = 77)
+--           Scan the view [kind, c, s]
+
+-- name: a_filter_on_what_is_summed
+-- view: select kind, sum(v) s from event group by kind
+select kind, sum(v) as s from event where v > 3 group by kind
+-- expected:
+-- None
+
+-- name: doubles_in_the_same_groups
+-- view: select kind, sum(x) s, count(distinct k) d from event group by kind
+select kind, count(distinct k) as d, sum(x) as s from event where kind > 0 group by kind
+-- expected:
+-- Project kind_7 = kind_2, d_8 = count_5, s_9 = sum_6
+--   Project kind_2 = kind_used1, count_5 = d_used3, sum_6 = s_used2
+--     Filter (0 < kind_used1)
+--       Scan the view [kind, s, d]
+
+-- name: doubles_in_fewer_groups
+-- view: select kind, k, sum(x) s from event group by kind, k
+select kind, sum(x) as s from event group by kind
+-- expected:
+-- None
+
+-- name: extremes_of_keys
+-- view: select kind, k, count(*) c from event group by kind, k
+select kind, max(k) as hi from event group by kind
+-- expected:
+-- Project kind_6 = kind_2, hi_7 = max_5
+--   Project kind_2, max_5
+--     Project kind_2, max_5 = merged_used5
+--       Aggregate by [kind_2 = kind_used1] of [merged_used5 = max(k_used2)]
+--         Scan the view [kind, k]
+
+-- name: joins
+-- view: select label, k, sum(v) s from event join kind on kind.id = event.kind group by label, k
+select label, sum(v) as s from kind, event where event.kind = id and k > 3 group by label
+-- expected:
+-- Project label_8 = label_2, s_9 = sum_7
+--   Project label_2, sum_7
+--     Project label_2, sum_7 = merged_used8
+--       Aggregate by [label_2 = label_used1] of [merged_used8 = sum(s_used3)]
+--         Filter (3 < k_used2)
+--           Scan the view [label, k, s]
+
+-- name: more_joins
+-- view: select k, kind, sum(v) s, count(*) c from event group by k, kind
+select label, sum(v) as s, count(*) as n from event join kind on event.kind = kind.id group by label
+-- expected:
+-- Project label_9 = label_6, s_10 = sum_7, n_11 = count_8
+--   Project label_6, sum_7, count_8
+--     Project label_6, sum_7 = merged_used7, count_8 = merged_used8
+--       Aggregate by [label_6] of [merged_used7 = sum(s_used3), merged_used8 = sum(c_used4)]
+--         Join inner on (kind_used2 = id_5)
+--           Scan the view [kind, s, c]
+--           Scan kind [id, label]
+
+-- name: more_joins_of_rows
+-- view: select k, v, kind from event where v > 2
+select label, v from event join kind on event.kind = kind.id where v > 2 and label <> 'two'
+-- expected:
+-- Project label_7 = label_6, v_8 = v_used2
+--   Join inner on (kind_used3 = id_5)
+--     Scan the view [v, kind]
+--     Filter (label_6 <> 'two')
+--       Scan kind [id, label]
+
+-- name: equal_columns
+-- view: select vk, w, v from event join visit on k = vk
+select k, w from visit join event on vk = k where v > 3
+-- expected:
+-- Project k_7 = vk_used1, w_8 = w_used2
+--   Filter (3.0 < v_used3)
+--     Scan the view [vk, w, v]
+
+-- name: joins_that_the_query_lacks
+-- view: select k, v from event join visit on k = vk
+select v from event
+-- expected:
+-- None
+
+-- name: the_same_table_twice
+-- view: select a.k, a.v as av, b.v as bv from event a join event b on a.k = b.k where a.kind = 1
+select q.v as x, p.v as y from event p, event q where q.kind = 1 and p.k = q.k
+-- expected:
+-- Project x_9 = av_used2, y_10 = bv_used3
+--   Scan the view [av, bv]
+
+-- name: inside_a_query
+-- view: select kind, count(*) c from event group by kind
+select label from kind where id in (select kind from event group by kind having count(*) > 14)
+-- expected:
+-- Project label_9 = label_2
+--   Join semi on (id_1 = kind_8)
+--     Scan kind [id, label]
+--     Project kind_8 = kind_4
+--       Project kind_4
+--         Project kind_4
+--           Filter (merged_used3 > 14)
+--             Aggregate by [kind_4 = kind_used1] of [merged_used3 = sum(c_used2)]
+--               Scan the view [kind, c]
+
+-- name: outer_joins
+-- view: select label, v from kind left join event on id = event.kind
+select label, v from kind left join event on id = event.kind
+-- expected:
+-- Project label_7 = label_used1, v_8 = v_used2
+--   Scan the view [label, v]

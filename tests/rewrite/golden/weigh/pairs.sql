@@ -1,0 +1,167 @@
+-- name: totals
+select count(*) c, sum(v * z) s, avg(x) a from event join other on k = ok
+-- expected:
+-- estimate:
+--   Project c_10, s_11, a_12, groups_weigh13, groups_weigh14, groups_weigh15, groups_weigh16, groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20
+--     Project c_10 = count_7, s_11 = sum_8, a_12 = avg_9, groups_weigh13, groups_weigh14, groups_weigh15, groups_weigh16, groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20
+--       Project count_7 = coalesce(whole_weigh2, 0.0), sum_8 = whole_weigh4, avg_9 = average_of(whole_weigh6, whole_weigh8), groups_weigh13, groups_weigh14, groups_weigh15, groups_weigh16, groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20
+--         Project whole_weigh2 = whole_weigh9, whole_weigh4 = whole_weigh10, whole_weigh6 = whole_weigh11, whole_weigh8 = whole_weigh12, groups_weigh13, groups_weigh14, groups_weigh15, groups_weigh16, groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20
+--           Aggregate by [] of [whole_weigh9 = sum(((2.0 * 2.0) * cast(part_weigh1 as double))), whole_weigh10 = sum(((2.0 * 2.0) * cast(part_weigh3 as double))), whole_weigh11 = sum(((2.0 * 2.0) * part_weigh5)), whole_weigh12 = sum(((2.0 * 2.0) * cast(part_weigh7 as double))), groups_weigh13 = groups_of(k_1_unit) filter (cast(part_weigh1 as double) <> 0.0), groups_weigh14 = groups_of(ok_5_unit) filter (cast(part_weigh1 as double) <> 0.0), groups_weigh15 = groups_of(k_1_unit) filter (cast(part_weigh3 as double) <> 0.0), groups_weigh16 = groups_of(ok_5_unit) filter (cast(part_weigh3 as double) <> 0.0), groups_weigh17 = groups_of(k_1_unit) filter (part_weigh5 <> 0.0), groups_weigh18 = groups_of(ok_5_unit) filter (part_weigh5 <> 0.0), groups_weigh19 = groups_of(k_1_unit) filter (cast(part_weigh7 as double) <> 0.0), groups_weigh20 = groups_of(ok_5_unit) filter (cast(part_weigh7 as double) <> 0.0)]
+--             Aggregate by [k_1_unit, ok_5_unit] of [part_weigh1 = count(*), part_weigh3 = sum((v_3 * cast(z_6 as decimal(20,0)))), part_weigh5 = sum(x_4), part_weigh7 = count(x_4)]
+--               Join inner on (k_1 = ok_5)
+--                 Input stage_1
+--                 Input stage_2
+--   rows: final
+--   evolving: a_12 c_10 s_11
+--   doubles: c_10 s_11
+--   evidence: a_12 groups_weigh17 groups_weigh18 groups_weigh19 groups_weigh20; c_10 groups_weigh13 groups_weigh14; s_11 groups_weigh15 groups_weigh16
+-- replicates:
+--   Project c_10, s_11, a_12, replicate_weigh19
+--     Project c_10 = count_7, s_11 = sum_8, a_12 = avg_9, replicate_weigh19
+--       Project count_7 = coalesce(whole_weigh2, 0.0), sum_8 = whole_weigh4, avg_9 = average_of(whole_weigh6, whole_weigh8), replicate_weigh19
+--         Project replicate_weigh19, whole_weigh2 = whole_weigh15, whole_weigh4 = whole_weigh16, whole_weigh6 = whole_weigh17, whole_weigh8 = whole_weigh18
+--           Join left on (replicate_weigh19 = replicate_weigh9)
+--             Project replicate_weigh19 = replicate
+--               Input replicates
+--             Aggregate by [replicate_weigh9] of [whole_weigh15 = sum(((unit_weight_weigh11 * unit_weight_weigh14) * cast(part_weigh1 as double))), whole_weigh16 = sum(((unit_weight_weigh11 * unit_weight_weigh14) * cast(part_weigh3 as double))), whole_weigh17 = sum(((unit_weight_weigh11 * unit_weight_weigh14) * part_weigh5)), whole_weigh18 = sum(((unit_weight_weigh11 * unit_weight_weigh14) * cast(part_weigh7 as double)))]
+--               Join inner on ((ok_5_unit = unit_group_weigh13) and (replicate_weigh9 = replicate_weigh12))
+--                 Join inner on (k_1_unit = unit_group_weigh10)
+--                   Aggregate by [k_1_unit, ok_5_unit] of [part_weigh1 = count(*), part_weigh3 = sum((v_3 * cast(z_6 as decimal(20,0)))), part_weigh5 = sum(x_4), part_weigh7 = count(x_4)]
+--                     Join inner on (k_1 = ok_5)
+--                       Input stage_1
+--                       Input stage_2
+--                   Project replicate_weigh9 = replicate, unit_group_weigh10 = unit_group, unit_weight_weigh11 = unit_weight
+--                     Input weights
+--                 Project replicate_weigh12 = replicate, unit_group_weigh13 = unit_group, unit_weight_weigh14 = unit_weight
+--                   Input weights_beside
+--   rows: final
+--   evolving: a_12 c_10 s_11
+--   doubles: c_10 s_11
+
+-- name: by_key
+select z, count(*) c, sum(v) filter (where x > 40) s, max(x) m from event join other on k = ok group by z
+-- expected:
+-- estimate:
+--   Project z_10, c_11, s_12, m_13, groups_weigh10, groups_weigh11, groups_weigh12, groups_weigh13, groups_weigh14, groups_weigh15, groups_weigh16, groups_weigh17
+--     Project z_10 = z_6, c_11 = count_7, s_12 = sum_8, m_13 = max_9, groups_weigh10, groups_weigh11, groups_weigh12, groups_weigh13, groups_weigh14, groups_weigh15, groups_weigh16, groups_weigh17
+--       Project z_6, count_7 = whole_weigh2, sum_8 = whole_weigh4, max_9 = whole_weigh6, groups_weigh10, groups_weigh11, groups_weigh12, groups_weigh13, groups_weigh14, groups_weigh15, groups_weigh16, groups_weigh17
+--         Project z_6, whole_weigh2 = whole_weigh7, whole_weigh4 = whole_weigh8, whole_weigh6 = whole_weigh9, groups_weigh10, groups_weigh11, groups_weigh12, groups_weigh13, groups_weigh14, groups_weigh15, groups_weigh16, groups_weigh17
+--           Aggregate by [z_6] of [whole_weigh7 = sum(((2.0 * 2.0) * cast(part_weigh1 as double))), whole_weigh8 = sum(((2.0 * 2.0) * cast(part_weigh3 as double))), whole_weigh9 = max(part_weigh5), groups_weigh10 = groups_of(k_1_unit) filter (cast(part_weigh1 as double) <> 0.0), groups_weigh11 = groups_of(ok_5_unit) filter (cast(part_weigh1 as double) <> 0.0), groups_weigh12 = groups_of(k_1_unit) filter (cast(part_weigh3 as double) <> 0.0), groups_weigh13 = groups_of(ok_5_unit) filter (cast(part_weigh3 as double) <> 0.0), groups_weigh14 = groups_of(k_1_unit) filter isnotnull(part_weigh5), groups_weigh15 = groups_of(ok_5_unit) filter isnotnull(part_weigh5), groups_weigh16 = groups_of(k_1_unit), groups_weigh17 = groups_of(ok_5_unit)]
+--             Aggregate by [k_1_unit, ok_5_unit, z_6] of [part_weigh1 = count(*), part_weigh3 = sum(v_3) filter (x_4 > 40.0), part_weigh5 = max(x_4)]
+--               Join inner on (k_1 = ok_5)
+--                 Input stage_1
+--                 Input stage_2
+--   rows: keys of Aggregate by [z_6] of [whole_weigh2 = sum(part_weigh1), whole_weigh4 = sum(part_weigh3), whole_weigh6 = max(part_weigh5)]
+--   evolving: c_11 m_13 s_12
+--   doubles: c_11 s_12
+--   extremes: m_13
+--   evidence: c_11 groups_weigh10 groups_weigh11; m_13 groups_weigh14 groups_weigh15; s_12 groups_weigh12 groups_weigh13
+--   present: groups_weigh16 groups_weigh17
+-- replicates:
+--   Project z_10, c_11, s_12, m_13, replicate_weigh7
+--     Project z_10 = z_6, c_11 = count_7, s_12 = sum_8, m_13 = max_9, replicate_weigh7
+--       Project z_6, count_7 = whole_weigh2, sum_8 = whole_weigh4, max_9 = whole_weigh6, replicate_weigh7
+--         Project z_6, replicate_weigh7, whole_weigh2 = whole_weigh13, whole_weigh4 = whole_weigh14, whole_weigh6 = whole_weigh15
+--           Aggregate by [z_6, replicate_weigh7] of [whole_weigh13 = sum(((unit_weight_weigh9 * unit_weight_weigh12) * cast(part_weigh1 as double))), whole_weigh14 = sum(((unit_weight_weigh9 * unit_weight_weigh12) * cast(part_weigh3 as double))), whole_weigh15 = max(part_weigh5)]
+--             Join inner on ((ok_5_unit = unit_group_weigh11) and (replicate_weigh7 = replicate_weigh10))
+--               Join inner on (k_1_unit = unit_group_weigh8)
+--                 Aggregate by [k_1_unit, ok_5_unit, z_6] of [part_weigh1 = count(*), part_weigh3 = sum(v_3) filter (x_4 > 40.0), part_weigh5 = max(x_4)]
+--                   Join inner on (k_1 = ok_5)
+--                     Input stage_1
+--                     Input stage_2
+--                 Project replicate_weigh7 = replicate, unit_group_weigh8 = unit_group, unit_weight_weigh9 = unit_weight
+--                   Input weights
+--               Project replicate_weigh10 = replicate, unit_group_weigh11 = unit_group, unit_weight_weigh12 = unit_weight
+--                 Input weights_beside
+--   rows: keys of Aggregate by [z_6] of [whole_weigh2 = sum(part_weigh1), whole_weigh4 = sum(part_weigh3), whole_weigh6 = max(part_weigh5)]
+--   evolving: c_11 m_13 s_12
+--   doubles: c_11 s_12
+--   extremes: m_13
+
+-- name: with_small_table
+select label, sum(v) s from event join kind on event.kind = id join other on k = ok where z > 1 group by label having sum(v) > 3 order by s limit 2
+-- expected:
+-- estimate:
+--   Project label_10, s_11, groups_weigh4, groups_weigh5, groups_weigh6, groups_weigh7
+--     Limit 2
+--       Sort s_11 asc
+--         Project label_10 = label_6, s_11 = sum_9, groups_weigh4, groups_weigh5, groups_weigh6, groups_weigh7
+--           Filter (sum_9 > 3.0)
+--             Project label_6, sum_9 = whole_weigh2, groups_weigh4, groups_weigh5, groups_weigh6, groups_weigh7
+--               Project label_6, whole_weigh2 = whole_weigh3, groups_weigh4, groups_weigh5, groups_weigh6, groups_weigh7
+--                 Aggregate by [label_6] of [whole_weigh3 = sum(((2.0 * 2.0) * cast(part_weigh1 as double))), groups_weigh4 = groups_of(k_1_unit) filter (cast(part_weigh1 as double) <> 0.0), groups_weigh5 = groups_of(ok_7_unit) filter (cast(part_weigh1 as double) <> 0.0), groups_weigh6 = groups_of(k_1_unit), groups_weigh7 = groups_of(ok_7_unit)]
+--                   Aggregate by [k_1_unit, ok_7_unit, label_6] of [part_weigh1 = sum(v_3)]
+--                     Project v_3, label_6, k_1_unit, ok_7_unit
+--                       Join inner on (kind_2 = id_5)
+--                         Join inner on (k_1 = ok_7)
+--                           Input stage_1
+--                           Input stage_2
+--                         Input stage_3
+--   rows: keys of Aggregate by [label_6] of [whole_weigh2 = sum(part_weigh1)], undecided
+--   evolving: s_11
+--   doubles: s_11
+--   evidence: s_11 groups_weigh4 groups_weigh5
+--   present: groups_weigh4 groups_weigh5 groups_weigh6 groups_weigh7
+-- replicates:
+--   Project label_10, s_11, replicate_weigh3
+--     Project label_10 = label_6, s_11 = sum_9, replicate_weigh3
+--       Filter (sum_9 > 3.0)
+--         Project label_6, sum_9 = whole_weigh2, replicate_weigh3
+--           Project label_6, replicate_weigh3, whole_weigh2 = whole_weigh9
+--             Aggregate by [label_6, replicate_weigh3] of [whole_weigh9 = sum(((unit_weight_weigh5 * unit_weight_weigh8) * cast(part_weigh1 as double)))]
+--               Join inner on ((ok_7_unit = unit_group_weigh7) and (replicate_weigh3 = replicate_weigh6))
+--                 Join inner on (k_1_unit = unit_group_weigh4)
+--                   Aggregate by [k_1_unit, ok_7_unit, label_6] of [part_weigh1 = sum(v_3)]
+--                     Project v_3, label_6, k_1_unit, ok_7_unit
+--                       Join inner on (kind_2 = id_5)
+--                         Join inner on (k_1 = ok_7)
+--                           Input stage_1
+--                           Input stage_2
+--                         Input stage_3
+--                   Project replicate_weigh3 = replicate, unit_group_weigh4 = unit_group, unit_weight_weigh5 = unit_weight
+--                     Input weights
+--                 Project replicate_weigh6 = replicate, unit_group_weigh7 = unit_group, unit_weight_weigh8 = unit_weight
+--                   Input weights_beside
+--   rows: keys of Aggregate by [label_6] of [whole_weigh2 = sum(part_weigh1)], undecided
+--   evolving: s_11
+--   doubles: s_11
+
+-- name: on_more_than_equality
+select count(*) c from event join other on k < ok and z > 3
+-- expected:
+-- estimate:
+--   Project c_8, groups_weigh4, groups_weigh5
+--     Project c_8 = count_7, groups_weigh4, groups_weigh5
+--       Project count_7 = coalesce(whole_weigh2, 0.0), groups_weigh4, groups_weigh5
+--         Project whole_weigh2 = whole_weigh3, groups_weigh4, groups_weigh5
+--           Aggregate by [] of [whole_weigh3 = sum(((2.0 * 2.0) * cast(part_weigh1 as double))), groups_weigh4 = groups_of(k_1_unit) filter (cast(part_weigh1 as double) <> 0.0), groups_weigh5 = groups_of(ok_5_unit) filter (cast(part_weigh1 as double) <> 0.0)]
+--             Aggregate by [k_1_unit, ok_5_unit] of [part_weigh1 = count(*)]
+--               Join inner on (k_1 < ok_5)
+--                 Input stage_1
+--                 Input stage_2
+--   rows: final
+--   evolving: c_8
+--   doubles: c_8
+--   evidence: c_8 groups_weigh4 groups_weigh5
+-- replicates:
+--   Project c_8, replicate_weigh10
+--     Project c_8 = count_7, replicate_weigh10
+--       Project count_7 = coalesce(whole_weigh2, 0.0), replicate_weigh10
+--         Project replicate_weigh10, whole_weigh2 = whole_weigh9
+--           Join left on (replicate_weigh10 = replicate_weigh3)
+--             Project replicate_weigh10 = replicate
+--               Input replicates
+--             Aggregate by [replicate_weigh3] of [whole_weigh9 = sum(((unit_weight_weigh5 * unit_weight_weigh8) * cast(part_weigh1 as double)))]
+--               Join inner on ((ok_5_unit = unit_group_weigh7) and (replicate_weigh3 = replicate_weigh6))
+--                 Join inner on (k_1_unit = unit_group_weigh4)
+--                   Aggregate by [k_1_unit, ok_5_unit] of [part_weigh1 = count(*)]
+--                     Join inner on (k_1 < ok_5)
+--                       Input stage_1
+--                       Input stage_2
+--                   Project replicate_weigh3 = replicate, unit_group_weigh4 = unit_group, unit_weight_weigh5 = unit_weight
+--                     Input weights
+--                 Project replicate_weigh6 = replicate, unit_group_weigh7 = unit_group, unit_weight_weigh8 = unit_weight
+--                   Input weights_beside
+--   rows: final
+--   evolving: c_8
+--   doubles: c_8

@@ -1,0 +1,243 @@
+"""Questions to stale views through the public interface: estimates near the truth, exact in the end, and then the view is fresh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import nearly
+from nearly.errors import SchemaError, Unsupported
+from nearly.views.sampling.cleaning import tickets_of
+from tests.fixtures.driver_only import driver_only
+
+VIDEOS, VISITS = 4_000, 40_000
+VISIT_VIEW = """select v.video, v.owner, v.duration, count(*) as visits, sum(l.bytes) as bytes
+                from log l join video v on l.video = v.video group by v.video, v.owner, v.duration"""
+
+
+def log_rows(first: int, count: int, seed: int) -> pa.Table:
+    make = np.random.default_rng(seed)
+    return pa.table({
+        "session": pa.array(np.arange(first, first + count), pa.int64()),
+        "video": pa.array((make.random(count) ** 1.5 * VIDEOS).astype(int), pa.int64()),
+        "bytes": pa.array(make.lognormal(5, 1, count).round(2)),
+    })  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nearly.Session]:
+    """For questions that leave the view stale."""
+    with opened(tmp_path_factory.mktemp("stale")) as session:
+        yield session
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[nearly.Session]:
+    """For questions after which it is fresh."""
+    with opened(tmp_path) as session:
+        yield session
+
+
+@contextmanager
+def opened(tmp_path: Path) -> Iterator[nearly.Session]:
+    """Visits of videos, a view of them, and visits that came and went since."""
+    make = np.random.default_rng(0)
+    video = pa.table({
+        "video": pa.array(range(VIDEOS), pa.int64()),
+        "owner": pa.array(make.integers(0, 40, VIDEOS), pa.int64()),
+        "duration": pa.array(make.gamma(2, 0.5, VIDEOS).round(3)),
+    })  # fmt: skip
+    pq.write_table(video, tmp_path / "video.parquet")
+    pq.write_table(log_rows(0, VISITS, 1), tmp_path / "log.parquet")
+    with driver_only(tmp_path / "catalog") as session:
+        session.register("video", str(tmp_path / "video.parquet"), key=["video"])
+        session.register("log", str(tmp_path / "log.parquet"), key=["session"])
+        session.create_view("visits", VISIT_VIEW, sample=0.2)
+        session.insert("log", log_rows(VISITS, VISITS // 10, 2))
+        session.delete("log", where="session % 37 = 0")
+        yield session
+
+
+def fresh(db: nearly.Session, text: str) -> list[dict[str, Any]]:
+    """What the query gives over the tables themselves."""
+    return list(db.sql(text.replace("from visits", f"from ({VISIT_VIEW}) visits")).exact().table.to_pylist())
+
+
+TOTALS = [
+    "select count(*) as n, sum(visits) as s from visits",
+    "select sum(bytes) as b, avg(visits) as a from visits where owner < 20",
+    "select count(*) as n from visits where visits > 12",
+    "select stddev(visits) as d, median(bytes) as m from visits",
+]
+
+
+@pytest.mark.parametrize("text", TOTALS)
+@pytest.mark.parametrize("method", ["auto", "corr", "aqp"])
+def test_estimates_are_near(db: nearly.Session, text: str, method: str) -> None:
+    (truth,) = fresh(db, text)
+    answer = db.view("visits").query(text, method=method)
+    assert not answer.exact
+    assert answer.progress == 0.2
+    assert answer.complete
+    assert answer.source.startswith("view visits")
+    (value,), (low,), (high,) = (table.to_pylist() for table in (answer.table, answer.low, answer.high))
+    for name, exact in truth.items():
+        assert float(value[name]) == pytest.approx(float(exact), rel=0.15)
+        assert low[name] <= value[name] <= high[name]
+    assert answer.error < 1
+
+
+def test_correction_is_nearer_than_what_is_stale(db: nearly.Session) -> None:
+    text = "select sum(visits) as s from visits"
+    (truth,) = fresh(db, text)
+    view = db.view("visits")
+    stale, found = (view.query(text, method=each).table.to_pylist()[0]["s"] for each in ("stale", "corr"))
+    assert abs(found - truth["s"]) < abs(stale - truth["s"]) / 2
+
+
+def test_groups_having_and_order(db: nearly.Session) -> None:
+    text = """select owner, sum(visits) as s, sum(bytes) / sum(visits) as each from visits
+              group by owner having sum(visits) > 500 order by s desc"""
+    truth = {row["owner"]: row for row in fresh(db, text)}
+    answer = db.view("visits").query(text)
+    rows = answer.table.to_pylist()
+    assert len({row["owner"] for row in rows} ^ truth.keys()) <= len(truth) // 4
+    assert rows == sorted(rows, key=lambda row: -row["s"])
+    assert not answer.complete
+    assert answer.tentative is not None
+    inside = sum(
+        low["s"] <= truth[row["owner"]]["s"] <= high["s"]
+        for row, low, high in zip(rows, answer.low.to_pylist(), answer.high.to_pylist(), strict=True)
+        if row["owner"] in truth and low["s"] is not None
+    )
+    assert inside >= 0.8 * len(truth)
+
+
+def test_joins_with_other_tables(db: nearly.Session) -> None:
+    text = """select count(*) as n, sum(visits * d.duration) as w from visits
+              join video d on visits.video = d.video where d.duration > 1"""
+    (truth,) = db.sql(text.replace("from visits", f"from ({VISIT_VIEW}) visits")).exact().table.to_pylist()
+    (found,) = db.view("visits").query(text).table.to_pylist()
+    assert found["w"] == pytest.approx(truth["w"], rel=0.1)
+
+
+def test_whole_sample_is_exact(own: nearly.Session) -> None:
+    for text in TOTALS:
+        (truth,) = fresh(own, text)
+        (found,) = own.view("visits").query(text, method="corr", sample=1.0).table.to_pylist()
+        for name, exact in truth.items():
+            assert float(found[name]) == pytest.approx(float(exact), rel=1e-9)
+
+
+def test_exact_answer_is_that_of_the_tables(own: nearly.Session) -> None:
+    text = "select owner, count(*) as n, sum(visits) as s from visits group by owner order by owner"
+    expected = fresh(own, text)
+    answer = own.view("visits").query(text, method="exact")
+    assert answer.exact
+    assert answer.table.to_pylist() == expected
+    assert not own.view("visits").stale
+
+
+def test_iterating_ends_with_a_fresh_view(own: nearly.Session) -> None:
+    text = "select sum(visits) as s from visits where owner = 3"
+    (truth,) = fresh(own, text)
+    view = own.view("visits")
+    answers = list(view.query(text))
+    assert [each.exact for each in answers] == [False] * (len(answers) - 1) + [True]
+    assert len(answers) >= 2
+    assert [each.progress for each in answers] == sorted(each.progress for each in answers)
+    assert answers[-1].table.to_pylist() == [truth]
+    assert not view.stale
+    assert view.history[0].reason == "cleaned by a query"
+    assert view.query(text).exact
+    stored = own.sql("select video, visits from visits order by video").exact().table
+    assert stored.to_pylist() == fresh(own, "select video, visits from visits order by video")
+
+
+def test_distinct_counts_and_extremes(db: nearly.Session) -> None:
+    text = "select count(distinct owner) as owners, max(visits) as most, min(duration) as least from visits"
+    (truth,) = fresh(db, text)
+    answer = db.view("visits").query(text)
+    (found,), (low,), (high,) = (table.to_pylist() for table in (answer.table, answer.low, answer.high))
+    assert abs(found["owners"] - truth["owners"]) <= 4
+    assert low["most"] <= truth["most"]
+    assert high["most"] is None
+    assert high["least"] >= truth["least"]
+    assert all(0 <= each <= 1 for values in answer.stats["exceeding"].values() for each in values)
+
+
+def test_selections_tell_what_changed(db: nearly.Session) -> None:
+    text = "select video, visits from visits where owner = 7"
+    truth = {row["video"]: row["visits"] for row in fresh(db, text)}
+    stale = {row["video"]: row["visits"] for row in db.sql(text).exact().table.to_pylist()}
+    answer = db.view("visits").query(text)
+    found = {row["video"]: row["visits"] for row in answer.table.to_pylist()}
+    wrong = [sum(rows.get(key) != value for key, value in truth.items()) for rows in (stale, found)]
+    assert wrong[1] < wrong[0]
+    updated, _, _ = answer.stats["changes"]["updated"]
+    really = sum(key in stale and stale[key] != value for key, value in truth.items())
+    assert updated == pytest.approx(really, rel=0.7, abs=20)
+    assert not answer.complete
+
+
+def test_what_has_no_estimate_is_answered_exactly(own: nearly.Session) -> None:
+    text = "select max(s) as m from (select owner, sum(visits) as s from visits group by owner)"
+    (truth,) = fresh(own, text)
+    with pytest.raises(Unsupported, match="GroupBy"):
+        own.view("visits").query(text, method="corr")
+    answer = own.view("visits").query(text)
+    assert answer.exact
+    assert answer.table.to_pylist() == [truth]
+
+
+def test_bad_input(db: nearly.Session) -> None:
+    view = db.view("visits")
+    with pytest.raises(SchemaError, match="method='best' must be one of"):
+        view.query("select count(*) from visits", method="best")
+    with pytest.raises(SchemaError, match="sample=2 must lie above 0"):
+        view.query("select count(*) from visits", sample=2)
+    with pytest.raises(SchemaError, match="confidence=1"):
+        view.query("select count(*) from visits", confidence=1)
+
+
+def test_outliers_are_always_clean(own: nearly.Session) -> None:
+    heavy = log_rows(10 * VISITS, 5, 9).set_column(2, "bytes", pa.array([5e6, 4e6, 6e6, 7e6, 8e6]))
+    own.insert("log", heavy)
+    text = "select sum(bytes) as b from visits"
+    (truth,) = fresh(own, text)
+    view = own.view("visits")
+    before = view.query(text).table.to_pylist()[0]["b"]
+    view.index_outliers("log", "bytes", outside=(None, 1e6))
+    after = view.query(text).table.to_pylist()[0]["b"]
+    assert abs(after - truth["b"]) < abs(before - truth["b"])
+    assert after == pytest.approx(truth["b"], rel=0.01)
+
+
+def test_laws_of_correspondence(db: nearly.Session) -> None:
+    """Both samples are by the same tickets; superfluous rows are gone, missing ones drawn, and others keep their key."""
+    stale = {row["video"] for row in db.sql("select video from visits").exact().table.to_pylist()}
+    truth = {row["video"]: row["visits"] for row in fresh(db, "select video, visits from visits")}
+    samples = db._views.samples
+    sample = samples.clean("visits", 0.3)
+    assert sample is not None
+    held = samples._held["visits"]
+    videos = pa.table({"video": pa.array(sorted(stale | truth.keys()), pa.int64())})
+    drawn = tickets_of(db._engine, videos, held.view) < 0.3 * 2**30 if held.view.ticket_columns == ("video",) else None
+    assert drawn is not None
+    inside = {video for video, chosen in zip(videos["video"].to_pylist(), drawn, strict=True) if chosen}
+    changed = set(sample.changed["video"].to_pylist())
+    clean = {row["video"]: row["visits"] for row in sample.new.table.to_pylist()}
+    assert changed <= inside
+    assert changed - clean.keys() == (stale & inside) - truth.keys()
+    assert clean.keys() - stale == (truth.keys() - stale) & inside
+    assert all(truth[video] == visits for video, visits in clean.items())
+    kept = (stale & inside) - changed
+    assert kept <= truth.keys()
+    assert 0.25 < len(inside) / len(videos) < 0.35

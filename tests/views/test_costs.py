@@ -1,0 +1,32 @@
+"""What refreshes took corrects what the next ones are expected to take."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from nearly.rewrite.delta.strategies import DELTA, WHOLE
+from nearly.views.costs import FARTHEST, corrected
+from nearly.views.states import Refresh
+
+EXPECTED = {DELTA: 1.0, WHOLE: 2.0}
+
+
+def took(strategy: str, seconds: float) -> Refresh:
+    return Refresh(dt.datetime(2026, 1, 1, tzinfo=dt.UTC), strategy, "", 0, 0, 0, 0, seconds, EXPECTED)
+
+
+def test_estimates_follow_what_refreshes_took() -> None:
+    assert corrected(EXPECTED, []) == EXPECTED
+    assert corrected(EXPECTED, [took(DELTA, 3.0)])[DELTA] == pytest.approx(3.0)
+    assert corrected(EXPECTED, [took(DELTA, 3.0), took(DELTA, 1.0)])[DELTA] == pytest.approx(2.0)
+    assert corrected(EXPECTED, [took(DELTA, 1000.0)])[DELTA] == pytest.approx(FARTHEST)
+
+
+def test_what_was_slow_once_is_tried_again() -> None:
+    past = [took(DELTA, 5.0)]
+    while corrected(EXPECTED, past)[DELTA] > corrected(EXPECTED, past)[WHOLE]:
+        past.append(took(WHOLE, 2.0))
+        assert len(past) < 10
+    assert len(past) > 1

@@ -1,0 +1,77 @@
+"""Queries over tables that a view answers: exactly, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import nearly
+from nearly.errors import Unsupported
+from tests.fixtures.driver_only import driver_only
+
+SALES = pa.table({
+    "id": list(range(500)), "shop": [f"s{number % 7}" for number in range(500)],
+    "day": pa.array([number % 20 for number in range(500)], pa.int32()), "price": pa.array([number % 13 for number in range(500)]),
+})  # fmt: skip
+SHOPS = pa.table({"shop": [f"s{number}" for number in range(6)], "city": ["Rome", "Oslo", "Rome", "Bern", "Oslo", "Bern"]})
+VIEW = "select shop, day, sum(price) as total, count(*) as n from sales group by shop, day"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[nearly.Session]:
+    pq.write_table(SALES, tmp_path / "sales.parquet")
+    pq.write_table(SHOPS, tmp_path / "shops.parquet")
+    with driver_only(tmp_path / "catalog") as session:
+        session.register("sales", str(tmp_path / "sales.parquet"), key=["id"])
+        session.register("shops", str(tmp_path / "shops.parquet"))
+        session.create_view("daily", VIEW)
+        yield session
+
+
+COVERED = (
+    "select shop, sum(price) as s, count(*) as n, avg(price) as a from sales where day > 3 group by shop order by shop",
+    "select sum(price) as s from sales where shop = 's3'",
+    "select city, sum(price) as s from sales s join shops t on s.shop = t.shop group by city having sum(price) > 3 order by city",
+    "select max(day) as d, count(price) as c from sales",
+)
+OTHERS = ("select max(price) as m from sales", "select shop, sum(price) as s from sales where price > 3 group by shop")
+
+
+@pytest.mark.parametrize("text", COVERED)
+def test_a_covered_query_is_answered_from_the_view(db: nearly.Session, text: str) -> None:
+    query = db.sql(text)
+    assert "view daily: yes, fresh" in query.explain()
+    found = query.exact()
+    assert found.source == "view daily"
+    assert found.table.equals(db.sql(text, kernel="native").exact().table)
+    assert [answer.source for answer in db.sql(text)] == ["view daily"]
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_any_other_is_not(db: nearly.Session, text: str) -> None:
+    query = db.sql(text)
+    assert "view daily: no, it does not hold what the query asks for" in query.explain()
+    assert query.exact().source == "native"
+    with pytest.raises(Unsupported, match="view 'daily' cannot answer"):
+        db.sql(text, using="daily").exact()
+
+
+@pytest.mark.parametrize("text", COVERED)
+def test_a_stale_view_answers_with_what_changed(db: nearly.Session, text: str) -> None:
+    query = db.sql(text)
+    db.insert("sales", [{"id": 900, "shop": "s9", "day": 4, "price": 1}, {"id": 901, "shop": "s3", "day": 99, "price": None}])
+    db.delete("sales", where="id in (3, 4, 10)")
+    assert query.exact().source == "view daily + delta"
+    assert query.exact().table.equals(db.sql(text, kernel="native").exact().table)
+    db.delete("sales", where="day < 9")
+    assert query.exact().source == "native"
+    assert "rows changed since; refresh it" in query.explain()
+    assert query.exact().table.equals(db.sql(text, kernel="native").exact().table)
+    assert db.sql(text, using="daily").exact().table.equals(db.sql(text, kernel="native").exact().table)
+    db.view("daily").refresh()
+    assert query.exact().source == "view daily"
+    assert query.exact().table.equals(db.sql(text, kernel="native").exact().table)

@@ -1,0 +1,282 @@
+"""Views as a user holds them: made, read like tables, refreshed, dropped, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import nearly
+from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, Unsupported
+from tests.fixtures.driver_only import driver_only
+
+SALES = pa.table({
+    "id": [1, 2, 3, 4, 5], "shop": ["a", "b", "a", None, "b"], "price": pa.array([10, 20, 30, 40, 50], pa.int64()),
+})  # fmt: skip
+SHOPS = pa.table({"shop": ["a", "b", "c"], "city": ["Rome", "Oslo", "Bern"]})
+TOTALS = "select shop, sum(price) as total, avg(price) as mean, count(*) as n from sales group by shop"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[nearly.Session]:
+    pq.write_table(SALES, tmp_path / "sales.parquet")
+    pq.write_table(SHOPS, tmp_path / "shops.parquet")
+    with driver_only(tmp_path / "catalog") as session:
+        session.register("sales", str(tmp_path / "sales.parquet"), key=["id"])
+        session.register("shops", str(tmp_path / "shops.parquet"), key=["shop"])
+        yield session
+
+
+def rows(db: nearly.Session, text: str, **options: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = db.sql(text, **options).exact().table.to_pylist()
+    return sorted(found, key=str)
+
+
+def test_a_view_is_read_like_a_table(db: nearly.Session) -> None:
+    view = db.create_view("totals", TOTALS)
+    assert view.columns == ("shop", "total", "mean", "n")
+    assert rows(db, "select * from totals") == rows(db, TOTALS, kernel="native")
+    assert rows(db, "select city, total from totals join shops using (shop) where n > 1") == [
+        {"city": "Oslo", "total": 70}, {"city": "Rome", "total": 40},
+    ]  # fmt: skip
+    assert rows(db, "select a.total, b.n from totals a join totals b on a.shop = b.shop where a.shop = 'a'") == [
+        {"total": 40, "n": 2}
+    ]
+    assert db.table("totals").columns == ("shop", "total", "mean", "n")
+    assert db.views == ("totals",)
+    assert db.tables == ("sales", "shops")
+    last = list(db.sql("select sum(total) as t from totals"))[-1]
+    assert last.exact
+    assert last.table["t"].to_pylist() == [150]
+
+
+def test_changes_reach_a_view_when_it_is_refreshed(db: nearly.Session) -> None:
+    view = db.create_view("totals", TOTALS)
+    db.insert("sales", [{"id": 6, "shop": "c", "price": 7}])
+    db.delete("sales", [{"id": 3}])
+    assert view.stale == {"sales": 2}
+    assert rows(db, "select total from totals where shop = 'a'") == [{"total": 40}]
+    view.refresh()
+    assert view.stale == {}
+    assert rows(db, "select * from totals") == rows(db, TOTALS, kernel="native")
+    assert (view.history[0].inserted, view.history[0].updated, view.history[0].deleted) == (1, 1, 0)
+    assert view.history[-1].reason == "made"
+    assert rows(db, "select total from totals version as of 1 where shop = 'a'") == [{"total": 40}]
+    changed = db.changes("totals", 1).to_pylist()
+    assert [(each["shop"], each["total"], each["n"], each["_change_type"]) for each in changed] == [
+        ("a", 40, 2, "update_preimage"), ("a", 10, 1, "update_postimage"), ("c", 7, 1, "insert"),
+    ]  # fmt: skip
+    assert [each.operation for each in db.history("totals")] == ["refresh", "create view"]
+
+
+def test_a_refresh_without_net_change_commits_no_rows(db: nearly.Session) -> None:
+    view = db.create_view("totals", TOTALS)
+    db.insert("sales", [{"id": 9, "shop": "a", "price": 1}])
+    db.delete("sales", [{"id": 9}])
+    assert view.stale == {"sales": 2}
+    version = view.table.version
+    view.refresh()
+    assert view.stale == {}
+    assert view.table.version == version
+    assert view.versions == {"sales": 3}
+    view.refresh()
+    assert len(view.history) == 2
+
+
+def test_having_order_and_limit_are_read(db: nearly.Session) -> None:
+    text = "select shop, sum(price) as s from sales group by shop having count(*) > 1 order by s desc limit 1"
+    view = db.create_view("best", text, policy="incremental")
+    assert db.sql("select * from best").exact().table.to_pylist() == [{"shop": "b", "s": 70}]
+    db.merge("sales", [{"id": 1, "shop": "a", "price": 100}])
+    view.refresh()
+    assert view.history[0].strategy == "delta"
+    assert db.sql("select * from best").exact().table.to_pylist() == [{"shop": "a", "s": 130}]
+    assert [(each["s"], each["_change_type"]) for each in db.changes("best", 1).to_pylist()] == [(70, "delete"), (130, "insert")]
+    assert view.table.rows == 3
+
+
+def test_views_on_views_move_together(db: nearly.Session) -> None:
+    db.create_view("totals", TOTALS)
+    top = db.create_view("top", "select max(total) as most, count(*) as n from totals where total > 30")
+    both = db.create_view("both", "select t.total, s.price from totals t join sales s on t.shop = s.shop where s.price > t.mean")
+    db.insert("sales", [{"id": 7, "shop": "c", "price": 500}, {"id": 8, "shop": "c", "price": 100}])
+    assert top.stale == {"sales": 2}
+    both.refresh()
+    assert db.view("totals").stale == {}
+    assert rows(db, "select * from both") == [{"total": 40, "price": 30}, {"total": 600, "price": 500}, {"total": 70, "price": 50}]
+    assert top.stale == {"sales": 2}
+    top.refresh()
+    assert rows(db, "select * from top") == [{"most": 600, "n": 4}]
+    with pytest.raises(SchemaError, match="needed by view 'both', 'top'"):
+        db.drop_view("totals")
+    for name in ("both", "top", "totals"):
+        db.drop_view(name)
+    db.drop("sales")
+
+
+def test_a_view_is_there_after_reopening(db: nearly.Session, tmp_path: Path) -> None:
+    db.create_view("totals", TOTALS, policy="incremental", key="shop", sample=0.5)
+    db.create_view("joined", "select city, price from sales join shops on sales.shop = shops.shop")
+    db.insert("sales", [{"id": 6, "shop": "c", "price": 7}])
+    with driver_only(tmp_path / "catalog") as other:
+        assert other.views == ("joined", "totals")
+        view = other.view("TOTALS")
+        assert (view.policy, view.stale) == ("incremental", {"sales": 1})
+        view.refresh()
+        assert rows(other, "select * from totals") == rows(other, TOTALS, kernel="native")
+    assert db.view("totals").stale == {}
+    assert rows(db, "select n from totals where shop = 'c'") == [{"n": 1}]
+
+
+def test_statements(db: nearly.Session) -> None:
+    made = db.execute("CREATE MATERIALIZED VIEW totals AS " + TOTALS)
+    assert str(made) == "create view: 3 inserted, 0 updated, 0 deleted; totals is at version 1"
+    db.execute("create materialized view if not exists totals as select 1 as x")
+    with pytest.raises(SchemaError, match="already"):
+        db.execute("create materialized view totals as select 1 as x")
+    db.execute("insert into sales values (6, 'c', 7)")
+    assert str(db.execute("REFRESH MATERIALIZED VIEW totals;")) == (
+        "refresh view: 1 inserted, 0 updated, 0 deleted; totals is at version 2"
+    )
+    db.execute("create or replace materialized view totals as select 'x' as a from sales")
+    assert db.view("totals").columns == ("a",)
+    assert rows(db, "select n from totals version as of 2 where shop = 'c'") == [{"n": 1}]
+    db.execute("drop materialized view totals")
+    db.execute("drop materialized view if exists totals")
+    assert db.views == ()
+
+
+def test_policies(db: nearly.Session) -> None:
+    with pytest.raises(Unsupported, match="WINDOW_WITHOUT_PARTITION"):
+        db.create_view("w", "select id, row_number() over (order by price) as r from sales", policy="incremental")
+    auto = db.create_view("w", "select id, row_number() over (order by price) as r from sales")
+    full = db.create_view("f", TOTALS, policy="full")
+    db.insert("sales", [{"id": 6, "shop": "c", "price": 7}])
+    auto.refresh()
+    full.refresh()
+    assert full.history[0].strategy == "whole"
+    assert "POLICY_FULL" in full.history[0].reason
+    assert rows(db, "select * from w") == rows(db, "select id, row_number() over (order by price) as r from sales", kernel="native")
+    assert rows(db, "select * from f") == rows(db, TOTALS, kernel="native")
+
+
+def test_tables_that_are_registered_anew(db: nearly.Session, tmp_path: Path) -> None:
+    view = db.create_view("totals", TOTALS)
+    pq.write_table(SALES.slice(0, 2), tmp_path / "other.parquet")
+    db.register("sales", str(tmp_path / "other.parquet"), key=["id"])
+    view.refresh()
+    assert "SOURCE_HAS_NO_HISTORY" in view.history[0].reason
+    assert rows(db, "select * from totals") == rows(db, TOTALS, kernel="native")
+    pq.write_table(SALES.select(["id", "shop"]), tmp_path / "fewer.parquet")
+    db.register("sales", str(tmp_path / "fewer.parquet"), key=["id"])
+    with pytest.raises(UnknownName, match="view 'totals' does not fit its tables any more"):
+        view.refresh()
+    assert rows(db, "select n from totals where shop = 'a'") == [{"n": 1}]
+    pq.write_table(SALES.set_column(2, "price", SALES["price"].cast(pa.decimal128(21, 2))), tmp_path / "typed.parquet")
+    db.register("sales", str(tmp_path / "typed.parquet"), key=["id"])
+    view.refresh()
+    assert rows(db, "select * from totals") == rows(db, TOTALS, kernel="native")
+
+
+def test_nulls_that_come_later(db: nearly.Session) -> None:
+    view = db.create_view("totals", TOTALS)
+    db.insert("sales", [{"id": 6, "shop": "a", "price": None}, {"id": 7, "shop": "z", "price": None}])
+    view.refresh()
+    assert rows(db, "select * from totals") == rows(db, TOTALS, kernel="native")
+    db.delete("sales", where="shop = 'a' and price is not null")
+    view.refresh()
+    assert rows(db, "select * from totals") == rows(db, TOTALS, kernel="native")
+
+
+def test_tables_that_are_emptied_and_filled(db: nearly.Session) -> None:
+    texts = [TOTALS, "select count(*) as n, sum(price) as s from sales", "select distinct shop from sales", "select id from sales"]
+    views = [db.create_view(f"v{place}", text) for place, text in enumerate(texts)]
+    for change in (lambda: db.delete("sales", where="true"), lambda: db.insert("sales", SALES)):
+        change()
+        for view, text in zip(views, texts, strict=True):
+            view.refresh()
+            assert rows(db, f"select * from {view.name}") == rows(db, text, kernel="native")
+
+
+@pytest.mark.parametrize(("code", "kind", "message"), [
+    ("db.create_view('sales', 'select 1 as x')", SchemaError, "there is a table 'sales' already"),
+    ("db.create_view('v', 'select 1 as x, 2 as X')", SchemaError, "two columns of the view are called 'x'"),
+    ("db.create_view('v', 'select nothing from sales')", UnknownName, "unknown column 'nothing'"),
+    ("db.create_view('v', 'delete from sales')", NearlyError, "only a query"),
+    ("db.create_view('a b', 'select 1 as x')", SchemaError, "cannot name a table"),
+    ("db.create_view('x' * 200, 'select 1 as x')", SchemaError, "cannot name a table"),
+    ("db.create_view(7, 'select 1 as x')", SchemaError, "named by text"),
+    ("db.create_view('v', 'select 1 as x', policy='sometimes')", SchemaError, "must be one of 'auto'"),
+    ("db.create_view('v', 'select 1 as x', sample=0)", SchemaError, "share of the view"),
+    ("db.create_view('v', 'select 1 as x', sample=True)", SchemaError, "share of the view"),
+    ("db.create_view('v', 'select 1 as x', every='often')", SchemaError, "no time between refreshes"),
+    ("db.create_view('v', 'select 1 as x', every=1e-9)", SchemaError, "no time between refreshes"),
+    ("db.create_view('v', 'select 1 as x', key='y')", UnknownName, "unknown column 'y'"),
+    ("db.create_view('v', 'select 1 as x', key=['x', 'X'])", SchemaError, "names a column twice"),
+    ("db.create_view('v', 'select shop from sales', key='shop')", SchemaError, "no key"),
+    ("db.create_view('v', 'select 1 as x', there='maybe')", SchemaError, "must be 'error'"),
+    ("db.view('sales')", UnknownName, "unknown view 'sales'"),
+    ("db.view(None)", UnknownName, "unknown view"),
+    ("db.drop_view('nothing')", UnknownName, "unknown view 'nothing'"),
+    ("db.explain_view('select')", NearlyError, "nothing to select"),
+    ("db.insert('totals', [{'shop': 'a'}])", SchemaError, "is a view"),
+    ("db.delete('totals', where='true')", SchemaError, "is a view"),
+    ("db.execute('update totals set total = 1')", SchemaError, "is a view"),
+    ("db.register('totals', path)", SchemaError, "is a view"),
+    ("db.drop('totals')", SchemaError, "is a view"),
+    ("db.drop('sales')", SchemaError, "needed by view 'totals'"),
+    ("db.execute('create view v as select 1 as x')", NearlyError, "CREATE MATERIALIZED VIEW"),
+    ("db.execute('refresh materialized view')", NearlyError, "needs the name"),
+    ("db.execute('drop materialized view totals cascade')", NearlyError, "was not expected"),
+    ("db.execute('create materialized view v select 1 as x')", NearlyError, "AS and a query"),
+    ("db.create_view('totals', 'select * from totals', there='replace')", SchemaError, "made of itself"),
+    ("db.sql('select count(*) as n from shops', using='totals').exact()", Unsupported, "made of other tables"),
+    ("db.create_synopsis('y', table='totals', measure='total', on=['n'])", Unsupported, "keeps more than it shows"),
+])  # fmt: skip
+def test_bad_input(db: nearly.Session, tmp_path: Path, code: str, kind: type[NearlyError], message: str) -> None:
+    db.create_view("totals", TOTALS)
+    with pytest.raises(kind, match=message.replace("(", r"\(")):
+        eval(code, {"db": db, "path": str(tmp_path / "sales.parquet")})
+    assert db.views == ("totals",)
+    assert rows(db, "select * from totals") == rows(db, TOTALS, kernel="native")
+
+
+def test_a_closed_session_refuses(db: nearly.Session) -> None:
+    view = db.create_view("totals", TOTALS)
+    db.close()
+    for use in (view.refresh, lambda: view.stale, lambda: db.views, lambda: db.create_view("w", TOTALS)):
+        with pytest.raises(EngineError, match="closed"):
+            use()
+
+
+def test_names_of_any_script_and_odd_columns(db: nearly.Session) -> None:
+    text = "select shop as `_count`, count(*) as `größe`, sum(price) as `a b` from sales group by shop having count(*) > 1"
+    view = db.create_view("größen_日本", text)
+    db.insert("sales", [{"id": 6, "shop": None, "price": 7}])
+    view.refresh()
+    assert rows(db, "select `_count`, `größe`, `a b` from `größen_日本`") == rows(db, text, kernel="native")
+
+
+def test_explanations(db: nearly.Session) -> None:
+    told = db.explain_view("select shop, median(price) as m from sales group by shop order by m limit 2")
+    assert "touched keys" in told
+    assert "NOT_MERGEABLE" in told
+    assert "LIMIT" not in told.partition("read by:")[0]
+    view = db.create_view("totals", TOTALS)
+    assert view.explain().startswith("maintained: from the rows that changed\nstored: shop, total, n, _count; key shop")
+
+
+def test_export_writes_what_is_seen(db: nearly.Session, tmp_path: Path) -> None:
+    db.create_view("best", "select shop, avg(price) as m from sales group by shop having count(*) > 1")
+    found = pq.read_table(db.export("best", tmp_path / "out"), partitioning=None)
+    assert sorted(found.to_pylist(), key=str) == rows(db, "select * from best")
+
+
+def test_a_transaction_refuses_views(db: nearly.Session) -> None:
+    view = db.create_view("totals", TOTALS)
+    with pytest.raises(EngineError, match="transaction is open"), db.transaction():
+        view.refresh()
