@@ -54,6 +54,16 @@ def db(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         yield session
 
 
+_elsewhere: set[threading.Thread] = set()
+"""Threads of sessions that other tests in this process still use."""
+
+
+@pytest.fixture(autouse=True)
+def threads_of_others() -> None:
+    _elsewhere.clear()
+    _elsewhere.update(threading.enumerate())
+
+
 def run_in_batches(db: nearly.Session, text: str = TEXT) -> Run:
     """A run of many batches, so that something can happen between them."""
     return Run(db._engine, db._engine.prepare(text), Request(pace=Pace(sizes=(2,) * 20)))
@@ -64,7 +74,8 @@ def nothing_left(db: nearly.Session) -> bool:
     directory = db._engine.catalog.path / "queries"
     until = time.monotonic() + 20
     while time.monotonic() < until:
-        busy = [each.name for each in threading.enumerate() if each.name.startswith("nearly-") and "keep" not in each.name]
+        own = [each.name for each in threading.enumerate() if each not in _elsewhere]
+        busy = [name for name in own if name.startswith("nearly-") and "keep" not in name]
         if not busy and not (directory.exists() and any(directory.iterdir())):
             return True
         time.sleep(0.01)

@@ -85,3 +85,17 @@ def test_work_that_fails_does_not_end_its_thread() -> None:
 def test_limits_are_above_zero() -> None:
     with pytest.raises(SchemaError, match="queries"):
         Limits(queries=0)
+
+
+def test_one_idle_thread_does_not_hold_two_pieces_of_work() -> None:
+    pool = FairPool(Limits(queries=2, of_client=1))
+    rested, met = threading.Event(), threading.Event()
+    pool.submit("a", rested.set)
+    assert rested.wait(10)
+    while not pool._idle:
+        rested.wait(0.01)
+    with pool._news:  # both come before the idle thread wakes
+        pool.submit("a", partial(_hold, lambda: None, met))
+        pool.submit("b", met.set)
+    assert met.wait(10)
+    pool.close()

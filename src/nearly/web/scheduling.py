@@ -46,7 +46,7 @@ class FairPool:
             if self.waiting >= self._limits.waiting:
                 raise TooMuch(f"{self.waiting:,} queries wait already (--max-waiting); try again later")
             self._waiting.setdefault(client, deque()).append(work)
-            if not self._idle and self._threads < self._limits.queries:
+            if self.waiting > self._idle and self._threads < self._limits.queries:
                 self._threads += 1
                 threading.Thread(target=self._serve, name="nearly-serve", daemon=True).start()
             self._news.notify()
