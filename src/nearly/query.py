@@ -15,7 +15,7 @@ from nearly.engine.native.running import Ending
 from nearly.engine.planner import Prepared
 from nearly.errors import EngineError, SchemaError
 from nearly.missing import DEFAULT_SECONDS
-from nearly.plan.goal import Goal
+from nearly.plan.syntax.goal import Goal
 from nearly.plan.types import DataType
 from nearly.printing.html import card
 from nearly.progressive.deadline import Deadline

@@ -13,9 +13,9 @@ from nearly.engine.answerers import Answerer, Offer, Question
 if TYPE_CHECKING:
     from nearly.autoview.autoview import AutoView
     from nearly.engine.changes.changes import Changes
-    from nearly.engine.changes.lake_sources import Lakes
+    from nearly.engine.changes.lake_tables.sources import Lakes
     from nearly.engine.engine import Engine
-    from nearly.engine.storage.lakes import Lake
+    from nearly.engine.storage.lake_logs.lakes import Lake
     from nearly.missing.contingency import Contingency
     from nearly.standing.catalogue import StandingQueries
     from nearly.synopsis.catalogue import Synopses
@@ -86,13 +86,13 @@ class Rooms:
 
     @property
     def lakes(self) -> Lakes:
-        from nearly.engine.changes.lake_sources import Lakes
+        from nearly.engine.changes.lake_tables.sources import Lakes
 
         return self._once("lakes", lambda: Lakes(self._engine))
 
     def lake_of(self, source: Any) -> Lake | None:
         """The source as a table with versions of its own; None when it is none."""
-        from nearly.engine.changes.lake_sources import lake_of
+        from nearly.engine.changes.lake_tables.sources import lake_of
 
         return lake_of(source)
 

@@ -24,10 +24,10 @@ from nearly.engine.storage.manifest import FULL, QUICK
 from nearly.engine.storage.view_definition import ERROR, KEEP, REPLACE
 from nearly.engine.stream.query_logs import QueryLogs
 from nearly.errors import ParseError, SchemaError
-from nearly.plan.goal import Goal, split_goal
-from nearly.plan.parameters import Arguments, with_arguments
-from nearly.plan.statements import parse_statement
-from nearly.plan.view_statements import ViewStatement
+from nearly.plan.syntax.goal import Goal, split_goal
+from nearly.plan.syntax.parameters import Arguments, with_arguments
+from nearly.plan.syntax.statements import parse_statement
+from nearly.plan.syntax.view_statements import ViewStatement
 from nearly.printing.html import arrow_html, card
 from nearly.progress_bar import ProgressBar
 from nearly.progressive.run import Request, resumed, unfinished
@@ -37,7 +37,7 @@ from nearly.rooms import Rooms
 if TYPE_CHECKING:
     from nearly.autoview.autoview import AutoView
     from nearly.engine.changes.changes import Changes
-    from nearly.engine.changes.lake_sources import Lakes
+    from nearly.engine.changes.lake_tables.sources import Lakes
     from nearly.engine.changes.statements import Changed
     from nearly.engine.spark.stream_follow import Following
     from nearly.engine.storage.versions import Commit

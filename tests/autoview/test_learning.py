@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from nearly.autoview.agent import Agent, Experience
-from nearly.autoview.credits import MU, Credits
-from nearly.autoview.features import Vocabulary, stacked
-from nearly.autoview.network import Network
+from nearly.autoview.learning.agent import Agent, Experience
+from nearly.autoview.learning.credits import MU, Credits
+from nearly.autoview.learning.features import Vocabulary, stacked
+from nearly.autoview.learning.network import Network
 from nearly.autoview.options import Holding, Moment, Option, Shape
 from nearly.autoview.policies.known import policy_of
 from nearly.autoview.policies.learned import Learned

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from nearly.plan.binding.query import bind
 from nearly.plan.nodes import GroupBy, Plan
-from nearly.plan.parse import parse_query
 from nearly.plan.schema import HashedLayout, SchemaColumn, TableSchema
+from nearly.plan.syntax.parse import parse_query
 from nearly.plan.types import from_arrow
 from nearly.rewrite.passes import rewrite
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from nearly.engine.storage.listing import glob, local_path, natural_order
 from nearly.errors import EngineError, SchemaError, unknown
-from nearly.plan.goal import split_goal
-from nearly.plan.statements import tables_named
+from nearly.plan.syntax.goal import split_goal
+from nearly.plan.syntax.statements import tables_named
 
 ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _COMPRESSIONS = (".gz", ".bz2")

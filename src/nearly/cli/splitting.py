@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot.tokenizer_core import TokenType
 
 from nearly.errors import ParseError
-from nearly.plan.parse import tokens_of
+from nearly.plan.syntax.parse import tokens_of
 
 
 def statements_of(text: str) -> list[str]:

@@ -16,7 +16,7 @@ from nearly.cli.workplace import INTERRUPTED, Workplace, opened
 from nearly.display.lines import SHOWN_ROWS
 from nearly.errors import EngineError, SchemaError
 from nearly.looking import is_look
-from nearly.plan.file_names import with_named_files
+from nearly.plan.syntax.file_names import with_named_files
 
 _EPILOG = """\
 DATA is a directory, in which every sub-directory and every .parquet, .csv, .tsv, .json, .jsonl or .ndjson file is a table of its
@@ -108,8 +108,8 @@ def _refuse_unknown(text: str, found: dict[str, Path | list[Path]]) -> None:
 
 
 def _names_tables(text: str) -> bool:
-    from nearly.plan.goal import split_goal
-    from nearly.plan.statements import tables_named
+    from nearly.plan.syntax.goal import split_goal
+    from nearly.plan.syntax.statements import tables_named
 
     asked, common = tables_named(split_goal(text)[0])
     return any(name.lower() not in common for name in asked)

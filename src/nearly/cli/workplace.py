@@ -22,9 +22,9 @@ from nearly.display.show import Face, Shown, show, terminal
 from nearly.display.status import Doing, waiting
 from nearly.errors import EngineError, SchemaError
 from nearly.looking import is_look, look, looked_at
-from nearly.plan.file_names import with_named_files
-from nearly.plan.goal import split_goal
-from nearly.plan.statements import parse_statement
+from nearly.plan.syntax.file_names import with_named_files
+from nearly.plan.syntax.goal import split_goal
+from nearly.plan.syntax.statements import parse_statement
 from nearly.printing.numbers import duration_text
 from nearly.session import Session, connect
 

@@ -20,8 +20,8 @@ from nearly.plan import functions
 from nearly.plan.binding.query import bind
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import BoundQuery, Plan
-from nearly.plan.parse import Checked, check_query, to_text
 from nearly.plan.schema import TableSchema
+from nearly.plan.syntax.parse import Checked, check_query, to_text
 from nearly.plan.user_functions import Mapped, marked
 from nearly.rewrite.passes import rewrite
 
@@ -35,7 +35,7 @@ Refusal = Callable[[Snapshot, Plan], str | None]
 class Prepared:
     """A query that is ready to run: `query` is None when Spark runs the text, and `reason` says why.
 
-    `text` is the text that was checked, in the spelling of `plan.spelling`; `snapshot` are the tables as they were when it was
+    `text` is the text that was checked, in the spelling of `plan.syntax.spelling`; `snapshot` are the tables as they were when it was
     planned. The Python functions it calls live as long as it does.
     """
 

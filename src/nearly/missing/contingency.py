@@ -22,7 +22,7 @@ from nearly.missing.statements.bound_set import region_of
 from nearly.missing.statements.conditions import Gap, gaps
 from nearly.missing.table_range import TableRange
 from nearly.plan.binding.query import bind
-from nearly.plan.parse import parse_query
+from nearly.plan.syntax.parse import parse_query
 from nearly.plan.values.regions import RowSpace
 
 Ask = Callable[[str], Iterator[Answer]]

@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 from nearly.errors import ParseError, SchemaError
 from nearly.looking import is_look, look
-from nearly.plan.goal import split_goal
-from nearly.plan.statements import parse_statement
+from nearly.plan.syntax.goal import split_goal
+from nearly.plan.syntax.statements import parse_statement
 from nearly.printing.html import arrow_html
 from nearly.session import Session, connect
 

@@ -25,8 +25,8 @@ from nearly.engine.native.python_functions import Columns, columns_of
 from nearly.engine.planner import Prepared
 from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, SchemaError, unknown
-from nearly.plan import compose
-from nearly.plan.parse import to_text
+from nearly.plan.syntax import compose
+from nearly.plan.syntax.parse import to_text
 from nearly.printing.html import card
 from nearly.progressive.evolution import Evolution
 from nearly.progressive.frame_properties import clustering_key, key, mutable

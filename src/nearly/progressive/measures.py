@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nearly.errors import SchemaError
-from nearly.plan.compose import item
-from nearly.plan.parse import to_text
+from nearly.plan.syntax.compose import item
+from nearly.plan.syntax.parse import to_text
 
 
 @dataclass(frozen=True, slots=True)

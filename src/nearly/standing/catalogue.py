@@ -24,7 +24,7 @@ from nearly.engine.storage.catalog import check_name
 from nearly.engine.storage.durable import write_durably, writing_in
 from nearly.engine.storage.serialise import opened, sealed
 from nearly.errors import EngineError, NearlyError, SchemaError, unknown
-from nearly.plan.parse import check_query
+from nearly.plan.syntax.parse import check_query
 from nearly.standing.arrivals import Forecast, Past, predictor_of
 from nearly.standing.definitions import Definition, restored_past, restored_predictor
 from nearly.standing.maintained import maintained

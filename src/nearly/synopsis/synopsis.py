@@ -15,10 +15,10 @@ import pyarrow as pa
 from nearly.answer import Answer
 from nearly.engine.changes.batch_files import Change
 from nearly.engine.changes.changes import Changes
-from nearly.engine.changes.following import Also
 from nearly.engine.changes.operations import ERROR, Changer
-from nearly.engine.changes.quarantine import count_aside
 from nearly.engine.changes.questions import QuestionTaker, Topics
+from nearly.engine.changes.streams.following import Also
+from nearly.engine.changes.streams.quarantine import count_aside
 from nearly.engine.changes.transactions import Find
 from nearly.engine.engine import Engine
 from nearly.engine.spark.stream_follow import Following

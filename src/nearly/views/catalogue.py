@@ -17,7 +17,7 @@ from nearly.engine.storage.view_definition import AUTO, ERROR, INCREMENTAL, KEEP
 from nearly.engine.writing.parquet_writer import Progress
 from nearly.errors import SchemaError, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
-from nearly.plan.parse import check_query
+from nearly.plan.syntax.parse import check_query
 from nearly.plan.time_between import seconds_of
 from nearly.rewrite.delta.strategies import WHOLE
 from nearly.views.costs import Costs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nearly.engine.changes.statements import Changed
 from nearly.engine.storage.versions import Commit
 from nearly.engine.storage.view_definition import ERROR, KEEP, REPLACE
-from nearly.plan.view_statements import CreateView, DropView, RefreshView, ViewStatement
+from nearly.plan.syntax.view_statements import CreateView, DropView, RefreshView, ViewStatement
 from nearly.views.catalogue import ViewOptions, Views
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from nearly.answer import Answer
 from nearly.errors import NearlyError, SchemaError
-from nearly.plan.goal import split_goal
+from nearly.plan.syntax.goal import split_goal
 from nearly.query import Query
 from nearly.session import Session
 from nearly.web.limits import Limits, TooMuch

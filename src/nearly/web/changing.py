@@ -8,8 +8,8 @@ from typing import Any
 from nearly.engine.changes.statements import Changed
 from nearly.errors import NearlyError
 from nearly.plan.functions import known_names
-from nearly.plan.goal import split_goal
-from nearly.plan.statements import parse_statement
+from nearly.plan.syntax.goal import split_goal
+from nearly.plan.syntax.statements import parse_statement
 from nearly.session import Session
 from nearly.web.limits import Limits
 

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from nearly.engine.changes.following import Also, Follower
 from nearly.engine.changes.questions import QuestionTaker, Topics
-from nearly.engine.changes.records import parsed
+from nearly.engine.changes.streams.following import Also, Follower
+from nearly.engine.changes.streams.records import parsed
 from nearly.errors import SchemaError
 from tests.fixtures.driver_only import driver_only
 

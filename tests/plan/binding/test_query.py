@@ -8,7 +8,7 @@ from nearly.errors import NearlyError, SchemaError, UnknownName, Unsupported
 from nearly.plan.binding.query import bind
 from nearly.plan.explain import explain
 from nearly.plan.nodes import BoundQuery, GroupBy, Join, Plan, Scan
-from nearly.plan.parse import parse_query
+from nearly.plan.syntax.parse import parse_query
 from tests.fixtures import tables
 
 

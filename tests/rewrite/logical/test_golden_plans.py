@@ -15,7 +15,7 @@ from nearly.plan.binding.query import bind
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.explain import explain
 from nearly.plan.nodes import BoundQuery, Plan
-from nearly.plan.parse import parse_query
+from nearly.plan.syntax.parse import parse_query
 from nearly.rewrite.logical.decorrelate import decorrelate
 from nearly.rewrite.logical.factor_or import factor_or
 from nearly.rewrite.logical.prune import prune

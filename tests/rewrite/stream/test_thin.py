@@ -12,7 +12,7 @@ from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import Column, Literal
 from nearly.plan.functions import call
 from nearly.plan.nodes import GroupBy, Output, Plan, Project, passed
-from nearly.plan.parse import parse_query
+from nearly.plan.syntax.parse import parse_query
 from nearly.plan.types import LONG
 from nearly.rewrite.stream.thin import Quantiles, quantiles_apart
 from tests.fixtures.queries import QueryCase

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from nearly.plan.binding.query import bind
-from nearly.plan.parse import parse_query
 from nearly.plan.reading import STORED
 from nearly.plan.stored_form import restored, stored
+from nearly.plan.syntax.parse import parse_query
 from nearly.rewrite.passes import rewrite
 from nearly.rewrite.views.split_view import StoredView, split_view
 from tests.fixtures.queries import QueryCase

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nearly.autoview.agent import LEAST, Agent, Experience
-from nearly.autoview.credits import Credits
-from nearly.autoview.demand import Demand
-from nearly.autoview.network import Array
+from nearly.autoview.learning.agent import LEAST, Agent, Experience
+from nearly.autoview.learning.credits import Credits
+from nearly.autoview.learning.demand import Demand
+from nearly.autoview.learning.network import Array
 from nearly.autoview.options import Holding, Moment, Option
 from nearly.autoview.policies.policy import Policy
 

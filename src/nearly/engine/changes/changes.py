@@ -17,10 +17,10 @@ from nearly.engine.changes.batch_files import Change
 from nearly.engine.changes.compaction import compact, compact_alone, is_due
 from nearly.engine.changes.feed import changes
 from nearly.engine.changes.finding import parsed, parsed_values
-from nearly.engine.changes.following import ANYTHING, Also, Follower
 from nearly.engine.changes.operations import ERROR, Changer
-from nearly.engine.changes.quarantine import read_aside
 from nearly.engine.changes.statements import Changed, change_of
+from nearly.engine.changes.streams.following import ANYTHING, Also, Follower
+from nearly.engine.changes.streams.quarantine import read_aside
 from nearly.engine.changes.transactions import Find, Transaction
 from nearly.engine.engine import Engine
 from nearly.engine.spark.stream_follow import Following
@@ -29,7 +29,7 @@ from nearly.engine.storage.versions import Commit
 from nearly.engine.writing.parquet_writer import Progress
 from nearly.engine.writing.preparation import prepare
 from nearly.errors import Conflict, EngineError, NearlyError, SchemaError
-from nearly.plan.statements import Statement
+from nearly.plan.syntax.statements import Statement
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from nearly.engine.changes.given_rows import arrow_schema
 from nearly.engine.changes.row_files import batches_of, write_files
 from nearly.engine.changes.shown import shown_sql, shown_table
 from nearly.engine.engine import Engine
-from nearly.engine.storage.delta_log import load_deltalake
 from nearly.engine.storage.durable import writing_in
+from nearly.engine.storage.lake_logs.delta import load_deltalake
 from nearly.engine.storage.layouts import Table
 from nearly.engine.writing.parquet_writer import Progress
 from nearly.errors import EngineError, SchemaError

@@ -27,8 +27,8 @@ from nearly.engine.planner import Planner, Prepared
 from nearly.engine.storage.catalog import Snapshot
 from nearly.engine.storage.layouts import AT, Table
 from nearly.errors import ParseError, SchemaError, Unsupported
-from nearly.plan.parse import parse_query, to_text
 from nearly.plan.schema import SchemaColumn
+from nearly.plan.syntax.parse import parse_query, to_text
 from nearly.plan.types import BOOLEAN, NULL, DataType, can_store
 
 Take = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]

@@ -24,7 +24,16 @@ from nearly.engine.native.reading import FILE, ROW
 from nearly.errors import SchemaError
 from nearly.plan.quoting import native_name
 from nearly.plan.schema import SchemaColumn
-from nearly.plan.statements import DELETE, INSERT, MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE, UPDATE, MergeClause, MergeInto
+from nearly.plan.syntax.statements import (
+    DELETE,
+    INSERT,
+    MATCHED,
+    NOT_MATCHED,
+    NOT_MATCHED_BY_SOURCE,
+    UPDATE,
+    MergeClause,
+    MergeInto,
+)
 
 _HERE, _THERE, _CLAUSE, _NEW, _FOUND = "nearly_here", "nearly_there", "nearly_clause", "nearly_new_{}", "nearly_found"
 

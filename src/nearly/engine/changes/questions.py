@@ -17,8 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from nearly.answer import Answer
-from nearly.engine.changes.following import Follower
-from nearly.engine.changes.stream_rows import DELETE, INSERT
+from nearly.engine.changes.streams.following import Follower
+from nearly.engine.changes.streams.stream_rows import DELETE, INSERT
 from nearly.engine.spark.kafka_source import kafka_stream, send
 from nearly.engine.spark.stream_follow import Following, follow_stream
 from nearly.engine.storage.durable import write_durably

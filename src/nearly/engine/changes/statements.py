@@ -12,7 +12,7 @@ from nearly.engine.changes.merging import merge
 from nearly.engine.changes.operations import Changer
 from nearly.errors import SchemaError, unknown
 from nearly.plan.schema import SchemaColumn
-from nearly.plan.statements import DeleteFrom, InsertInto, MergeInto, Statement, UpdateSet
+from nearly.plan.syntax.statements import DeleteFrom, InsertInto, MergeInto, Statement, UpdateSet
 from nearly.plan.types import NULL, DataType
 
 

@@ -17,7 +17,7 @@ from nearly.engine.native.function_adapters import ScalarAdapter, TableAdapter, 
 from nearly.errors import SchemaError, Unsupported
 from nearly.plan.dialects.native import type_name
 from nearly.plan.functions import is_aggregate, is_function, is_window
-from nearly.plan.parse import to_text
+from nearly.plan.syntax.parse import to_text
 from nearly.plan.types import NULL, DataType, IntervalType, from_arrow, from_name, is_simple, to_arrow
 from nearly.plan.user_functions import Mapped, Signature, mark, used_by
 

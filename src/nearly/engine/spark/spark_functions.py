@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from nearly.engine import spark_names
 from nearly.engine.native.function_adapters import TableAdapter, Travelling
-from nearly.plan.parse import check_query, to_text
+from nearly.plan.syntax.parse import check_query, to_text
 from nearly.plan.types import DataType
 from nearly.plan.user_functions import Mapped
 

@@ -24,9 +24,9 @@ from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.nodes import Field, Input, Plan, Scan
-from nearly.plan.parse import parse_query
 from nearly.plan.reading import STORED
 from nearly.plan.render import SPARK, render
+from nearly.plan.syntax.parse import parse_query
 from nearly.plan.types import DataType, from_name
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ MOST_CHARACTERS = 600
 class SparkKernel:
     """Runs plans, and whole query texts, by Spark SQL over the same files.
 
-    A text must be one that `plan.parse.check_query` gave: Spark never sees what a user wrote, only what was checked.
+    A text must be one that `plan.syntax.parse.check_query` gave: Spark never sees what a user wrote, only what was checked.
     """
 
     cluster: Cluster

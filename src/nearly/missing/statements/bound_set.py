@@ -12,7 +12,7 @@ from nearly.missing.statements.constraint import Constraint, ValueRange
 from nearly.plan.binding.query import bind
 from nearly.plan.expressions import has_subquery
 from nearly.plan.nodes import Filter, Plan, Project, Scan
-from nearly.plan.parse import parse_query
+from nearly.plan.syntax.parse import parse_query
 from nearly.plan.values.domains import OrderedDomain
 from nearly.plan.values.regions import Regions, RowSpace
 

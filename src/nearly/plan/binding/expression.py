@@ -15,7 +15,7 @@ from nearly.plan.binding.scope import Scope
 from nearly.plan.binding.windows import window
 from nearly.plan.expressions import AggregateCall, Expression, Literal, Sizes, SortKey, Subquery, WindowCall, children, size
 from nearly.plan.nodes import Plan
-from nearly.plan.parse import refuse_clauses_besides
+from nearly.plan.syntax.parse import refuse_clauses_besides
 from nearly.plan.types import BOOLEAN, DATE, NULL, STRING, common_type, from_name
 from nearly.plan.user_functions import marked
 

@@ -13,8 +13,8 @@ from nearly.plan.binding.expression import BindPlan, ExpressionBinder
 from nearly.plan.binding.scope import FreshNames, Scope, Visible
 from nearly.plan.expressions import Column, Expression, conjunction
 from nearly.plan.nodes import Field, Join, Output, Plan, Project, Scan, Values
-from nearly.plan.parse import refuse_clauses_besides
 from nearly.plan.schema import FindTable
+from nearly.plan.syntax.parse import refuse_clauses_besides
 from nearly.plan.types import NULL, DataType, common_type
 
 

@@ -11,7 +11,7 @@ _FUNCTIONS = frozenset({"sum", "min", "max", "avg", "count"})
 def pretty_name(node: exp.Expr) -> str | None:
     """Spark's name for the column, or None when this module does not know it.
 
-    >>> from nearly.plan.parse import parse_query
+    >>> from nearly.plan.syntax.parse import parse_query
     >>> [pretty_name(item) for item in parse_query("select a, t.b, sum(a + 1), count(*), upper(a) from t").expressions]
     ['a', 'b', 'sum((a + 1))', 'count(1)', None]
     """

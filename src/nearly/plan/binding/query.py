@@ -14,8 +14,8 @@ from nearly.plan.binding.scope import FreshNames, Scope, Visible
 from nearly.plan.binding.select import SelectBinder, limited, place_of, position
 from nearly.plan.expressions import Column, Expression
 from nearly.plan.nodes import Apply, BoundQuery, Output, Plan, Project, SetOperation, Sort
-from nearly.plan.parse import refuse_clauses_besides
 from nearly.plan.schema import FindTable
+from nearly.plan.syntax.parse import refuse_clauses_besides
 from nearly.plan.user_functions import Mapped
 
 _SET_KINDS = {exp.Union: "union", exp.Intersect: "intersect", exp.Except: "except"}

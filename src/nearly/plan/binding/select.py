@@ -15,7 +15,7 @@ from nearly.plan.binding.naming import pretty_name
 from nearly.plan.binding.scope import FreshNames, Scope
 from nearly.plan.expressions import Expression, SortKey, Subquery, WindowCall, has_aggregate, map_children, walk
 from nearly.plan.nodes import Filter, GroupBy, Limit, Output, Plan, Project, Sort, Window, passed
-from nearly.plan.parse import refuse_clauses_besides
+from nearly.plan.syntax.parse import refuse_clauses_besides
 
 _CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "windows", "qualify", "distinct", "order", "limit", "offset",

@@ -9,7 +9,7 @@ from sqlglot import exp
 from nearly.errors import UnknownName, Unsupported
 from nearly.plan import functions
 from nearly.plan.expressions import AggregateCall, Expression, WindowCall, WindowFrame
-from nearly.plan.parse import refuse_clauses_besides
+from nearly.plan.syntax.parse import refuse_clauses_besides
 
 if TYPE_CHECKING:
     from nearly.plan.binding.expression import ExpressionBinder

@@ -20,7 +20,7 @@ from sqlglot.errors import SqlglotError
 
 from nearly.answer import Answer
 from nearly.errors import NearlyError
-from nearly.plan.goal import Goal, split_goal
+from nearly.plan.syntax.goal import Goal, split_goal
 from nearly.plan.types import DataType, is_numeric
 from nearly.printing.numbers import percent_text
 from nearly.web.asking import EARLY, EXACT, Desk, Wish

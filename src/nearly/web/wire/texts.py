@@ -15,7 +15,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from nearly.errors import ParseError, Unsupported
-from nearly.plan.parse import parse_query, to_text
+from nearly.plan.syntax.parse import parse_query, to_text
 
 SCHEMA, DATABASE = "public", "nearly"
 _MARKS = frozenset({TokenType.DCOLON, TokenType.PARAMETER, TokenType.BYTE_STRING, TokenType.TILDE, TokenType.HEREDOC_STRING})

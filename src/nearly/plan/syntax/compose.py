@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from nearly.errors import ParseError, SchemaError
-from nearly.plan.parse import parse_query
+from nearly.plan.syntax.parse import parse_query
 
 JOINS = {"inner": {"kind": "INNER"}, "left": {"side": "LEFT"}, "semi": {"side": "LEFT", "kind": "SEMI"},
          "anti": {"side": "LEFT", "kind": "ANTI"}}  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nearly.engine.storage.lakes import EqualRows, LakeSnapshot, Rows
+from nearly.engine.storage.lake_logs.lakes import EqualRows, LakeSnapshot, Rows
 from nearly.engine.storage.listing import FoundFile
 from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan import types

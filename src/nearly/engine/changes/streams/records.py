@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from nearly.engine.changes.given_rows import arrow_schema
-from nearly.engine.changes.stream_rows import DELETE, INSERT, UPSERT, Poison
+from nearly.engine.changes.streams.stream_rows import DELETE, INSERT, UPSERT, Poison
 from nearly.engine.storage.layouts import Table
 from nearly.plan.values.domains import EXACT_IN_DOUBLES
 

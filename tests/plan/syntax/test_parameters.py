@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from nearly.errors import ParseError, SchemaError
-from nearly.plan.file_names import with_named_files
-from nearly.plan.parameters import with_arguments
+from nearly.plan.syntax.file_names import with_named_files
+from nearly.plan.syntax.parameters import with_arguments
 from tests.fixtures.driver_only import driver_only
 
 VALUES = [

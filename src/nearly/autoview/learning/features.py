@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearly.autoview.network import Array
+from nearly.autoview.learning.network import Array
 from nearly.autoview.options import Holding, Option, Shape
 
 NUMBERS = 6

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from sqlglot.tokenizer_core import Token, TokenType
 
 from nearly.errors import ParseError, SchemaError
-from nearly.plan.parse import tokens_of
+from nearly.plan.syntax.parse import tokens_of
 
 Arguments: TypeAlias = Mapping[str, Any] | Sequence[Any]
 

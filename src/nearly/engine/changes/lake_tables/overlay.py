@@ -20,7 +20,7 @@ from nearly.engine.native.places import Positions
 from nearly.engine.native.reading import FILE, ROW, gone_rows
 from nearly.engine.storage.batches import LayoutChange, changed
 from nearly.engine.storage.blocks import Block
-from nearly.engine.storage.lakes import Lake, LakeSnapshot, Rows, describe_lake
+from nearly.engine.storage.lake_logs.lakes import Lake, LakeSnapshot, Rows, describe_lake
 from nearly.engine.storage.layouts import BASE, Layout, Table
 from nearly.engine.storage.manifest import FileEntry
 from nearly.errors import Unsupported

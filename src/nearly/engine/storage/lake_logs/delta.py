@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from nearly.engine.storage.hive_partitions import directory_names, partition_values
-from nearly.engine.storage.lakes import LakeSnapshot, Rows, local_file
+from nearly.engine.storage.lake_logs.lakes import LakeSnapshot, Rows, local_file
 from nearly.engine.storage.listing import FoundFile
 from nearly.engine.storage.parquet_types import simple_string
 from nearly.errors import EngineError, SchemaError, Unsupported

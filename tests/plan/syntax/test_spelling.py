@@ -6,8 +6,8 @@ import pytest
 from sqlglot import exp
 
 from nearly.errors import NearlyError, ParseError, Unsupported
-from nearly.plan.parse import Checked, check_query, tokens_of
-from nearly.plan.spelling import name, string
+from nearly.plan.syntax.parse import Checked, check_query, tokens_of
+from nearly.plan.syntax.spelling import name, string
 from tests.fixtures.attacks import attacks, mutations
 from tests.fixtures.queries import corpus
 

@@ -8,8 +8,8 @@ import pytest
 from sqlglot import exp
 
 from nearly.errors import ParseError, Unsupported
-from nearly.plan.parse import MAX_CHARACTERS, check_query, parse_query
-from nearly.plan.words import MAX_DEPTH
+from nearly.plan.syntax.parse import MAX_CHARACTERS, check_query, parse_query
+from nearly.plan.syntax.words import MAX_DEPTH
 
 
 def only_item(text: str) -> exp.Expression:

@@ -19,15 +19,15 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from nearly.errors import ParseError, Unsupported
 from nearly.plan.depth import deep_recursion
-from nearly.plan.spelling import spelled
-from nearly.plan.words import FORBIDDEN_FUNCTIONS, refuse_words, unread
+from nearly.plan.syntax.spelling import spelled
+from nearly.plan.syntax.words import FORBIDDEN_FUNCTIONS, refuse_words, unread
 
 MAX_CHARACTERS = 1_000_000
 MOST_JOINS = 100
 """Planners take minutes to order more of them."""
 
 CHANGES = ("INSERT", "DELETE", "UPDATE", "MERGE")
-"""Statements that change a table (`plan.statements`)."""
+"""Statements that change a table (`plan.syntax.statements`)."""
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", *CHANGES)
 """Words with which a query or a statement begins."""

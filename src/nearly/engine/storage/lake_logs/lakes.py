@@ -1,6 +1,6 @@
 """Sources with a log of their own, which says at every version which files hold the rows, and which rows of them are deleted.
 
-`delta_log` and `iceberg_log` read such logs; what they find is described here as a table, from the footers of the files as always.
+`delta` and `iceberg` read such logs; what they find is described here as a table, from the footers of the files as always.
 Law: a table described from a snapshot holds exactly the rows that the source's own reader gives for that version; whatever of it is
 not understood is `Unsupported`, never left out.
 """

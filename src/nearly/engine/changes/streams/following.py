@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from nearly.engine.changes.batch_files import Change
 from nearly.engine.changes.operations import Changer
-from nearly.engine.changes.quarantine import put_aside
-from nearly.engine.changes.records import OP, parsed
-from nearly.engine.changes.stream_rows import Poison, Unfit, sorted_rows
+from nearly.engine.changes.streams.quarantine import put_aside
+from nearly.engine.changes.streams.records import OP, parsed
+from nearly.engine.changes.streams.stream_rows import Poison, Unfit, sorted_rows
 from nearly.engine.changes.transactions import Transaction
 from nearly.engine.engine import Engine
 from nearly.engine.spark.stream_follow import Following, follow_stream

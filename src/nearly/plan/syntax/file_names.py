@@ -11,7 +11,7 @@ from collections.abc import Callable
 from sqlglot.tokenizer_core import Token, TokenType
 
 from nearly.errors import ParseError
-from nearly.plan.parse import tokens_of
+from nearly.plan.syntax.parse import tokens_of
 
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 import pytest
 
 from nearly.errors import NearlyError, ParseError, Unsupported
-from nearly.plan.parse import to_text, tokens_of
-from nearly.plan.statements import (
+from nearly.plan.syntax.parse import to_text, tokens_of
+from nearly.plan.syntax.statements import (
     DELETE,
     INSERT,
     MATCHED,

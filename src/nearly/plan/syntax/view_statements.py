@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token, TokenType
 
 from nearly.errors import ParseError
-from nearly.plan.parse import check_query, tokens_of
+from nearly.plan.syntax.parse import check_query, tokens_of
 
 _VIEW = ("MATERIALIZED", "VIEW")
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from nearly.engine.changes.batch_files import CAME, GONE, SOURCE, WENT, entry_of_file, nothing, with_vector, written
 from nearly.engine.changes.feed import AFTER, BEFORE, DELETE, INSERT, KIND
 from nearly.engine.changes.given_rows import arrow_schema
-from nearly.engine.changes.lake_overlay import came_here, deleted, is_ours, overlaid, refuse_same_keys
+from nearly.engine.changes.lake_tables.overlay import came_here, deleted, is_ours, overlaid, refuse_same_keys
 from nearly.engine.changes.positions import by_key, run_here
 from nearly.engine.engine import Engine
 from nearly.engine.native.places import Positions
@@ -29,7 +29,7 @@ from nearly.engine.native.reading import gone_rows
 from nearly.engine.storage.batches import Batch, LayoutChange, changed
 from nearly.engine.storage.catalog import check_name
 from nearly.engine.storage.footers import checksum_of
-from nearly.engine.storage.lakes import Lake, LakeSnapshot, Rows, describe_lake
+from nearly.engine.storage.lake_logs.lakes import Lake, LakeSnapshot, Rows, describe_lake
 from nearly.engine.storage.layouts import BASE, Layout, Table
 from nearly.engine.storage.listing import FoundFile
 from nearly.engine.storage.manifest import Manifest

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import TokenType
 
 from nearly.errors import ParseError
-from nearly.plan.parse import tokens_of
+from nearly.plan.syntax.parse import tokens_of
 
 _SECONDS = {"SECOND": 1.0, "SECONDS": 1.0, "S": 1.0, "MS": 0.001, "MILLISECONDS": 0.001, "MINUTE": 60.0, "MINUTES": 60.0}
 _QUOTED = (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)

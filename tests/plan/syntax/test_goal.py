@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nearly.errors import ParseError
-from nearly.plan.goal import Goal, split_goal
+from nearly.plan.syntax.goal import Goal, split_goal
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nearly.engine.changes.lakes import refresh_lake, register_lake
+from nearly.engine.changes.lake_tables.lakes import refresh_lake, register_lake
 from nearly.engine.engine import Engine
-from nearly.engine.storage.delta_log import DeltaLog, is_delta, version_of
-from nearly.engine.storage.iceberg_log import IcebergLog, is_iceberg, opened_iceberg, snapshot_of
-from nearly.engine.storage.lakes import Lake
+from nearly.engine.storage.lake_logs.delta import DeltaLog, is_delta, version_of
+from nearly.engine.storage.lake_logs.iceberg import IcebergLog, is_iceberg, opened_iceberg, snapshot_of
+from nearly.engine.storage.lake_logs.lakes import Lake
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.listing import local_path
 from nearly.errors import SchemaError, Unsupported

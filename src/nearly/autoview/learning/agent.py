@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from nearly.autoview.features import NUMBERS, State, Vocabulary, stacked
-from nearly.autoview.network import Array, Network
+from nearly.autoview.learning.features import NUMBERS, State, Vocabulary, stacked
+from nearly.autoview.learning.network import Array, Network
 from nearly.autoview.options import Option
 
 REPLAYED = 4_000

@@ -14,9 +14,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from nearly.errors import ParseError, SchemaError, Unsupported
-from nearly.plan.parse import parse_query, read_text, refuse_clauses_besides, to_text, tokens_of
-from nearly.plan.view_statements import CreateView, ViewStatement, parse_view_statement
-from nearly.plan.words import unread
+from nearly.plan.syntax.parse import parse_query, read_text, refuse_clauses_besides, to_text, tokens_of
+from nearly.plan.syntax.view_statements import CreateView, ViewStatement, parse_view_statement
+from nearly.plan.syntax.words import unread
 
 MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE = "matched", "not matched", "not matched by source"
 INSERT, UPDATE, DELETE = "insert", "update", "delete"

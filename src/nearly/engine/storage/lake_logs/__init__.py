@@ -1,0 +1,1 @@
+"""The logs of tables that others keep: Delta and Iceberg."""
