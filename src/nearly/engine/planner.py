@@ -35,8 +35,8 @@ Refusal = Callable[[Snapshot, Plan], str | None]
 class Prepared:
     """A query that is ready to run: `query` is None when Spark runs the text, and `reason` says why.
 
-    `text` is the text that was checked, in the spelling of `plan.syntax.spelling`; `snapshot` are the tables as they were when it was
-    planned. The Python functions it calls live as long as it does.
+    `text` is the text that was checked, in the spelling of `plan.syntax.spelling`; `snapshot` are the tables as they were when it
+    was planned. The Python functions it calls live as long as it does.
     """
 
     text: str
