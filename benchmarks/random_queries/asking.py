@@ -295,6 +295,25 @@ def decided(w: Writer) -> Made:
     return f"SELECT {by}, {w.calls(2)} FROM {t} WHERE {test} GROUP BY {by}", 1
 
 
+def picked(w: Writer) -> Made:
+    """Rows of a smaller table, picked or joined by aggregates of the large one."""
+    other, name, t = w.pick((w.family.dimension, w.family.large)), w.measure(), w.table
+    mean = _mean(w, f"avg({name})") * w.rng.uniform(0.8, 1.2)
+    by = f"SELECT {other.on} AS k, {w.pick(('sum', 'avg'))}({name}) AS s FROM {t}{w.maybe_where()} GROUP BY {other.on}"
+    source, test = w.pick((
+        (other.table, f"{other.key} IN (SELECT {other.on} FROM {t} GROUP BY {other.on} HAVING avg({name}) > {mean:.6g})"),
+        (other.table, f"{mean:.6g} > (SELECT avg({name}) FROM {t} WHERE {t}.{other.on} = {other.table}.{other.key})"),
+        (other.table, f"{other.measure} > (SELECT avg({name}) * {w.rng.uniform(0.1, 3):.3f} FROM {t})"),
+        (f"{other.table} JOIN ({by}) q ON {other.key} = q.k", "s > 0"),
+        (f"{other.table} LEFT JOIN ({by}) q ON {other.key} = q.k", "true"),
+    ))  # fmt: skip
+    calls = f"count(*) AS v0, {w.pick(('sum', 'avg'))}({'s' if ' q ' in source and w.chance(0.7) else other.measure}) AS v1"
+    if w.chance(0.5):
+        return f"SELECT {calls} FROM {source} WHERE {test}", 0
+    label = w.pick(other.labels)
+    return f"SELECT {label}, {calls} FROM {source} WHERE {test} GROUP BY {label}", 1
+
+
 def nested(w: Writer) -> Made:
     key, name, t = w.pick((*w.family.wide, w.family.ids[0], w.family.cluster)), w.measure(), w.table
     total = w.pick((f"sum({name})", "count(*)", f"avg({name})"))
@@ -354,7 +373,7 @@ KINDS: dict[str, Callable[[Writer], Made]] = {
     "quantile": quantile, "quantile_grouped": quantile_grouped, "distinct": distinct, "distinct_grouped": distinct_grouped,
     "having": having, "top": top,
     "join_small": join_small, "join_large": join_large, "join_peer": join_peer, "nested": nested, "decided": decided,
-    "expression": expression,
+    "picked": picked, "expression": expression,
     "select_distinct": select_distinct, "union": union,
 }  # fmt: skip
 
