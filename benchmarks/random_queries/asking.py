@@ -317,7 +317,15 @@ def picked(w: Writer) -> Made:
 def nested(w: Writer) -> Made:
     key, name, t = w.pick((*w.family.wide, w.family.ids[0], w.family.cluster)), w.measure(), w.table
     total = w.pick((f"sum({name})", "count(*)", f"avg({name})"))
-    match w.pick(("average", "scalar", "in", "group")):
+    match w.pick(("average", "bent", "scalar", "in", "group")):
+        case "bent":
+            inner = w.pick((f"avg({name})", f"sum({name})", f"max({name})", f"stddev({name})"))
+            middle = f"{_mean(w, f'avg({name})') * w.rng.uniform(0.8, 1.2):.6g}"
+            outer = w.pick(
+                ("avg(abs(s - {0}))", "count(*) FILTER (WHERE s > {0})", "sum(CASE WHEN s > {0} THEN 1 ELSE 0 END)", "avg(s)")
+            )
+            values = f"SELECT {key}, {inner} AS s FROM {t} GROUP BY {key}"
+            return f"SELECT {outer.format(middle)} AS v0, {w.dialect.quantile.format('s', '0.9')} AS v1 FROM ({values}) q", 0
         case "average":
             return f"SELECT avg(s) AS v0, count(*) AS v1 FROM (SELECT {key}, {total} AS s FROM {t} GROUP BY {key}) q", 0
         case "scalar":

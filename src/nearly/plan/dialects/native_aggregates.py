@@ -75,7 +75,15 @@ def _groups_seen(call: AggregateCall, arguments: list[Node], primitive: Primitiv
     return tree("CAST(bit_count(groups) AS BIGINT)", groups=_groups_of(call, arguments, primitive))
 
 
-INTERNAL: dict[str, AggregateBuilder] = {"groups_seen": _groups_seen, "groups_of": _groups_of, "groups_in": _plain("bit_or")}
+def _groups_of_most(call: AggregateCall, arguments: list[Node], primitive: Primitive) -> Node:
+    """As many bits as all but a few of the rows have at least."""
+    fewest = primitive("quantile_disc", tree("bit_count(coalesce(a, 0))", a=arguments[0]), tree("0.05"))
+    return tree("(CAST(1 AS BIGINT) << fewest) - 1", fewest=fewest)
+
+
+INTERNAL: dict[str, AggregateBuilder] = {
+    "groups_seen": _groups_seen, "groups_of": _groups_of, "groups_in": _plain("bit_or"), "groups_of_most": _groups_of_most,
+}  # fmt: skip
 INTERNAL_FUNCTIONS: dict[str, Builder] = {
     "average_of": _average_of,
     "raise_error": lambda call, arguments: cast(sql.function("error", arguments[0]), call.type),

@@ -29,6 +29,8 @@ from nearly.rewrite.weigh.weighted import (
 _UNCHANGED = frozenset({"min", "max", "bool_and", "bool_or", "percentile"})
 """Aggregates that do not grow with the rows; within a replicate all rows weigh the same, so quantiles need no weights."""
 
+_LINEAR = frozenset({"sum", "count", "count_if", "avg"})
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
@@ -56,11 +58,20 @@ class Aggregation:
         changes = zip((*results, *keys), (*plan.aggregates, *plan.keys), strict=True)
         doubles = frozenset(new.name for new, old in changes if became_double(new, old))
         evolving = [o.name for o in plan.aggregates] + [key.name for key in plan.keys if rows.evolves(key.expression)]
-        extremes = frozenset(o.name for o in plan.aggregates if rows.by_extremes or _is_extreme(o.expression))
+        extremes = frozenset(
+            o.name for o in plan.aggregates
+            if rows.by_extremes or _is_extreme(o.expression) or columns_of(o.expression) & rows.extremes
+        )  # fmt: skip
         return Weighted(
             Project(grouped, outputs), standing, replicate_, frozenset(evolving), doubles, extremes,
-            evidence, present, self._row_set(), rows.by_extremes, rows.of_picked or rows.rows.undecided,
+            evidence, present, self._row_set(), rows.by_extremes, self._jumps(),
+            curved=frozenset(o.name for o in plan.aggregates if _function(o.expression) not in _LINEAR),
         )  # fmt: skip
+
+    def _jumps(self) -> bool:
+        """Whether estimates pick what is aggregated, the rows or values of them, or bend it."""
+        bent = any(_bending(self.rows, o.expression) for o in self.plan.aggregates)
+        return self.rows.of_picked or self.rows.rows.undecided or bent
 
     def _standing(self, calls: list[Output], results: list[Output]) -> tuple[Standing, list[Output], list[Output]]:
         """What the groups stand for, the results scaled by what their keys may have missed, and the columns that tell it."""
@@ -170,9 +181,10 @@ class _Masks:
         """Which unit groups contributed to an aggregate."""
         if not isinstance(expression, AggregateCall):
             return frozenset()
-        reads = columns_of(expression)
-        below = self.rows.present | self.rows.contributing(reads)
-        return self._together(below, expression.where) | self._of_units(_contributes(expression))
+        below = self.rows.present | self.rows.contributing(columns_of(expression))
+        picking = self.rows.deciding | self.rows.contributing(_bending(self.rows, expression))
+        most = frozenset(self._added(_of_mask("groups_of_most", name, None)) for name in sorted(picking))
+        return self._together(below, expression.where) | most | self._of_units(_contributes(expression))
 
     def _of_units(self, where: Expression | None) -> frozenset[str]:
         match self.rows.standing:
@@ -186,13 +198,33 @@ class _Masks:
         return frozenset(self._added(AggregateCall(LONG, "groups_of", (unit,), False, where)) for unit in wanted)
 
     def _together(self, masks: frozenset[str], where: Expression | None) -> frozenset[str]:
-        calls = (AggregateCall(LONG, "groups_in", (Column(LONG, name),), False, where) for name in sorted(masks))
-        return frozenset(self._added(each) for each in calls)
+        return frozenset(self._added(_of_mask("groups_in", name, where)) for name in sorted(masks))
 
     def _added(self, call_: AggregateCall) -> str:
         if call_ not in self._made:
             self._made[call_] = Output(self.fresh("groups"), call_)
         return self._made[call_].name
+
+
+def _of_mask(function: str, mask: str, where: Expression | None) -> AggregateCall:
+    return AggregateCall(LONG, function, (Column(LONG, mask),), False, where)
+
+
+def _bending(rows: Weighted, expression: Expression) -> frozenset[str]:
+    """The estimates of which an aggregate over rows is no linear function: tested, compared, squared.
+
+    A total over such values, each made of few rows, is off however many they are: noise that takes one over a limit is not made up
+    for by noise that takes another back.
+    """
+    if not isinstance(expression, AggregateCall):
+        return frozenset()
+    tested = frozenset[str]() if expression.where is None else columns_of(expression.where)
+    bent = [each for each in expression.arguments if expression.function not in _LINEAR or rows.bends(each)]
+    return tested.union(*map(columns_of, bent)) & rows.evolving
+
+
+def _function(expression: Expression) -> str:
+    return expression.function if isinstance(expression, AggregateCall) else ""
 
 
 def _contributes(call_: AggregateCall) -> Expression | None:

@@ -40,16 +40,15 @@ class Uniting:
             raise Unsupported("a union of estimates with rows")
         kinds = [(left.replicate, right.replicate), (of_left.weight, of_right.weight), (of_left.unit, of_right.unit)]
         pairs = [(a, b) for a, b in kinds if isinstance(a, Column) and isinstance(b, Column)]
-        masks = max(len(left.present), len(right.present))
-        made = [Column(a.type, self.fresh("carried")) for a, _ in pairs] + [
-            Column(LONG, self.fresh("groups")) for _ in range(masks)
-        ]
+        present, deciding = (
+            [Column(LONG, self.fresh("groups")) for _ in range(max(map(len, masks)))]
+            for masks in ((left.present, right.present), (left.deciding, right.deciding))
+        )
+        made = [*(Column(a.type, self.fresh("carried")) for a, _ in pairs), *present, *deciding]
         sides = []
         for at, (side, old) in enumerate(self.sides):
-            present: list[Expression] = [Column(LONG, name) for name in sorted(side.present)]
-            row = [*(pair[at] for pair in pairs), *present, *[EVERY_GROUP] * (masks - len(present))]
-            columns = passed(old.columns)
-            sides.append(Project(side.plan, (*columns, *self._named(row))))
+            masks = [*_filled(side.present, len(present)), *_filled(side.deciding, len(deciding))]
+            sides.append(Project(side.plan, (*passed(old.columns), *self._named([*(pair[at] for pair in pairs), *masks]))))
         united = SetOperation(sides[0], sides[1], "union", True, (*plan.given, *made))
         renamed = {a.name: new for (a, _), new in zip(pairs, made, strict=False)}
 
@@ -58,16 +57,16 @@ class Uniting:
 
         return Weighted(
             united, OfUnits(after(of_left.weight), after(of_left.unit)), after(left.replicate),
-            present=frozenset(column.name for column in made[len(pairs) :]), rows=left.rows.and_of(right.rows),
+            present=frozenset(each.name for each in present), rows=left.rows.and_of(right.rows),
             by_extremes=left.by_extremes or right.by_extremes, of_picked=left.of_picked or right.of_picked,
+            deciding=frozenset(each.name for each in deciding),
         )  # fmt: skip
 
     def estimates(self) -> Weighted:
         """Rows of estimates; both sides are in replicates, or neither is."""
         left, right, places = self.left, self.right, range(len(self.plan.given))
-        evolving, doubles, extremes = (
-            self._either(a, b)
-            for a, b in ((left.evolving, right.evolving), (left.doubles, right.doubles), (left.extremes, right.extremes))
+        evolving, doubles, extremes, curved = (
+            self._either(getattr(left, kind), getattr(right, kind)) for kind in ("evolving", "doubles", "extremes", "curved")
         )
         given = tuple(replace(each, type=DOUBLE) if place in doubles else each for place, each in enumerate(self.plan.given))
         widths = [max(len(self._masks(side, old, place)) for side, old in self.sides) for place in places]
@@ -86,6 +85,8 @@ class Uniting:
             {given[place].name: frozenset(each.name for each in masks[place]) for place in evolving},
             rows=left.rows.and_of(right.rows), by_extremes=left.by_extremes or right.by_extremes,
             of_picked=left.of_picked or right.of_picked,
+            deciding=frozenset(each.name for part in masks for each in part) if left.deciding or right.deciding else frozenset(),
+            curved=names(curved),
         )  # fmt: skip
 
     def _estimate(self, side: Weighted, old: Plan, doubles: frozenset[int], widths: list[int]) -> list[Expression]:
@@ -110,3 +111,9 @@ class Uniting:
 
     def _named(self, row: list[Expression]) -> tuple[Output, ...]:
         return tuple(Output(self.fresh("side"), each) for each in row)
+
+
+def _filled(masks: frozenset[str], width: int) -> list[Expression]:
+    """So many masks: those of one side, and for each that only the other has, all groups."""
+    found: list[Expression] = [Column(LONG, name) for name in sorted(masks)]
+    return found + [EVERY_GROUP] * (width - len(found))

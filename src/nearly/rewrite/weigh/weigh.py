@@ -140,7 +140,8 @@ class _Weigher:
         kept = {output.name for output in outputs}
         extremes = frozenset(o.name for o in plan.outputs if columns_of(o.expression) & child.extremes)
         evidence = {o.name: child.contributing(columns_of(o.expression)) for o in plan.outputs if o.name in evolving}
-        made = replace(child, evolving=evolving, doubles=doubles, extremes=extremes, evidence=evidence)
+        curved = frozenset(o.name for o in plan.outputs if child.bends(o.expression))
+        made = replace(child, evolving=evolving, doubles=doubles, extremes=extremes, evidence=evidence, curved=curved)
         extra = tuple(output for output in made.carried if output.name not in kept)
         return replace(made, plan=Project(child.plan, (*outputs, *extra)))
 
@@ -159,6 +160,9 @@ class _Weigher:
             raise Unsupported(f"a {kind} join of estimates")
         joined = Join(left.plan, right.plan, kind, condition)
         if kind in ("semi", "anti"):
+            if self.weight is not None and right.deciding and isinstance(left.standing, OfUnits):
+                left = self._with_what_decides(left, right)
+                joined = replace(joined, left=left.plan)
             found = _hanging(replace(left, plan=joined), plan.condition, right)
             return found if right.rows.final else replace(found, rows=found.rows.hanging())
         standing = left.standing_with(right)
@@ -168,9 +172,16 @@ class _Weigher:
             joined, standing, left.replicate or right.replicate, evolving, doubles, extremes,
             {**left.evidence, **right.evidence}, left.present | right.present,
             both.hanging() if kind == "left" and not right.rows.final else both, left.by_extremes or right.by_extremes,
-            left.of_picked or right.of_picked,
+            left.of_picked or right.of_picked, left.deciding | right.deciding, left.curved | right.curved,
         )  # fmt: skip
         return _hanging(found, plan.condition)
+
+    def _with_what_decides(self, rows: Weighted, others: Weighted) -> Weighted:
+        """Rows that others pick, with what most of these hang on themselves."""
+        calls = (AggregateCall(LONG, "groups_of_most", (Column(LONG, name),)) for name in sorted(others.deciding))
+        outputs = tuple(Output(self.fresh("groups"), each) for each in calls)
+        plan = Join(rows.plan, GroupBy(others.plan, (), outputs), "cross")
+        return replace(rows, plan=plan, deciding=rows.deciding | {output.name for output in outputs})
 
     def _in_every_replicate(self, rows: Weighted) -> Weighted:
         name = Output(self.fresh("replicate"), REPLICATES.given[0])
@@ -195,9 +206,10 @@ class _Weigher:
         names = {output.name for output in outputs}
         doubles = {new.name for new, old in zip(outputs, plan.outputs, strict=True) if became_double(new, old)}
         evidence = {o.name: child.contributing(columns_of(o.expression)) for o in plan.outputs if _is_total(o.expression)}
+        curved = frozenset(o.name for o in plan.outputs if columns_of(o.expression) & child.curved)
         return replace(
             child, plan=Window(child.plan, tuple(outputs)), evolving=child.evolving | names, doubles=child.doubles | doubles,
-            evidence={**child.evidence, **evidence},
+            evidence={**child.evidence, **evidence}, curved=child.curved | curved,
         )  # fmt: skip
 
     def set_operation(self, plan: SetOperation) -> Weighted:
@@ -308,8 +320,11 @@ def _hanging(found: Weighted, condition: Expression | None, *others: Weighted) -
     if not any(names & each.evolving for each in (found, *others)):
         return found
     by_extremes = found.by_extremes or any(names & each.extremes or each.by_extremes for each in (found, *others))
-    present = found.present | found.contributing(names)
-    return replace(found, rows=found.rows.hanging(), present=present, by_extremes=bool(by_extremes))
+    behind = found.contributing(names)
+    return replace(
+        found, rows=found.rows.hanging(), present=found.present | behind, by_extremes=bool(by_extremes),
+        deciding=found.deciding | behind,
+    )  # fmt: skip
 
 
 def _is_total(expression: Expression) -> bool:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from nearly.errors import Unsupported
 from nearly.plan.expressions import Call, Column, Expression, columns_of
 from nearly.plan.nodes import GroupBy, Input, Output, Plan, passed
-from nearly.plan.types import DOUBLE, INT, LONG
+from nearly.plan.types import DOUBLE, INT, LONG, Decimal
 
 WEIGHTS = Input("weights", (Column(INT, "replicate"), Column(INT, "unit_group"), Column(DOUBLE, "unit_weight")))
 WEIGHTS_BESIDE = Input("weights_beside", WEIGHTS.given)
@@ -103,11 +103,14 @@ class Weighted:
 
     `replicate` numbers the replicate of each row; it is None where all rows are those of a point estimate, or of every replicate.
     `extremes` are columns that hang on the least or greatest of the values read: replicates say nothing about how far it will move.
+    `curved` are columns that are no linear function of totals and averages: over many keys of few rows each their errors do not
+    cancel out.
     `by_extremes` says that such a value picks the rows, so that everything made of them hangs on it.
     `of_picked` says that aggregates were made of rows that a test of estimates picked: they jump where it changes its outcome.
 
     `evidence` names, for each column that evolves, the columns with the unit groups (one bit each) that contributed to it: an
-    estimate is as good as the poorest of them. `present` names those that the rows themselves hang on.
+    estimate is as good as the poorest of them. `present` names those that the rows themselves hang on, `deciding` those of the
+    estimates that tests picked them by, each row by its own.
     """
 
     plan: Plan
@@ -121,6 +124,8 @@ class Weighted:
     rows: RowSet = FINAL
     by_extremes: bool = False
     of_picked: bool = False
+    deciding: frozenset[str] = frozenset()
+    curved: frozenset[str] = frozenset()
 
     @property
     def weight(self) -> Expression | None:
@@ -156,7 +161,7 @@ class Weighted:
                 columns = [each for each in (self.replicate, *weights, *units) if isinstance(each, Column)]
             case _:
                 columns = [] if self.replicate is None else [self.replicate]
-        masks = self.present.union(*self.evidence.values())
+        masks = self.present.union(self.deciding, *self.evidence.values())
         return passed((*columns, *(Column(LONG, name) for name in sorted(masks))))
 
     def contributing(self, names: Iterable[str]) -> frozenset[str]:
@@ -165,6 +170,27 @@ class Weighted:
 
     def evolves(self, expression: Expression) -> bool:
         return bool(columns_of(expression) & self.evolving)
+
+    def bends(self, expression: Expression) -> bool:
+        """Whether an expression is no linear function of totals and averages."""
+        return bool(columns_of(expression) & self.curved) or not self._is_linear(expression)
+
+    def _is_linear(self, expression: Expression) -> bool:
+        """What may be null is taken as if it were not: `coalesce` is linear in either case."""
+        if not self.evolves(expression) or isinstance(expression, Column):
+            return True
+        if not isinstance(expression, Call) or not all(map(self._is_linear, expression.arguments)):
+            return False
+        match expression.function:
+            case "+" | "-" | "negative" | "coalesce" | "average_of":
+                return True
+            case "cast":
+                return expression.type == DOUBLE or isinstance(expression.type, Decimal)
+            case "*":
+                return sum(map(self.evolves, expression.arguments)) == 1
+            case "/":
+                return not self.evolves(expression.arguments[1])
+        return False
 
 
 Growths = dict[Plan, Growth]

@@ -137,10 +137,10 @@ select k, sum(v) s from event group by k
 select count(*) n, avg(c) a, max(c) m from (select kind, count(*) c from event group by kind) t
 -- expected:
 -- estimate:
---   Project n_11, a_12, m_13, groups_weigh8, groups_weigh9
---     Project n_11 = count_8, a_12 = avg_9, m_13 = max_10, groups_weigh8, groups_weigh9
---       Project count_8 = whole_weigh5, avg_9 = whole_weigh6, max_10 = whole_weigh7, groups_weigh8, groups_weigh9
---         Aggregate by [] of [whole_weigh5 = count(*), whole_weigh6 = avg(c_7), whole_weigh7 = max(c_7), groups_weigh8 = groups_in(groups_weigh3), groups_weigh9 = groups_in(groups_weigh2)]
+--   Project n_11, a_12, m_13, groups_weigh10, groups_weigh8, groups_weigh9
+--     Project n_11 = count_8, a_12 = avg_9, m_13 = max_10, groups_weigh10, groups_weigh8, groups_weigh9
+--       Project count_8 = whole_weigh5, avg_9 = whole_weigh6, max_10 = whole_weigh7, groups_weigh8, groups_weigh9, groups_weigh10
+--         Aggregate by [] of [whole_weigh5 = count(*), whole_weigh6 = avg(c_7), whole_weigh7 = max(c_7), groups_weigh8 = groups_in(groups_weigh3), groups_weigh9 = groups_in(groups_weigh2), groups_weigh10 = groups_of_most(groups_weigh2)]
 --           Project c_7 = count_5, seen_weigh4, groups_weigh2, groups_weigh3
 --             Project count_5 = whole_stream2, seen_weigh4, groups_weigh2, groups_weigh3
 --               Project kind_2, whole_stream2 = whole_weigh1, seen_weigh4, groups_weigh2, groups_weigh3
@@ -150,7 +150,7 @@ select count(*) n, avg(c) a, max(c) m from (select kind, count(*) c from event g
 --   evolving: a_12 m_13 n_11
 --   doubles: m_13
 --   extremes: m_13
---   evidence: a_12 groups_weigh8 groups_weigh9; m_13 groups_weigh8 groups_weigh9; n_11 groups_weigh8
+--   evidence: a_12 groups_weigh8 groups_weigh9; m_13 groups_weigh10 groups_weigh8 groups_weigh9; n_11 groups_weigh8
 -- replicates:
 --   Project n_11, a_12, m_13, replicate_weigh9
 --     Project n_11 = count_8, a_12 = avg_9, m_13 = max_10, replicate_weigh9
@@ -323,17 +323,17 @@ select id from kind where id in (select kind from event group by kind having cou
 select count(*) c, avg(x) m from event where x > (select avg(x) from event)
 -- expected:
 -- estimate:
---   Project c_13, m_14, groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20, groups_weigh21
---     Project c_13 = count_11, m_14 = avg_12, groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20, groups_weigh21
---       Project count_11 = coalesce(whole_stream6, 0.0), avg_12 = average_of(whole_stream8, whole_stream10), groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20, groups_weigh21
---         Project whole_stream6 = whole_weigh14, whole_stream8 = whole_weigh15, whole_stream10 = whole_weigh16, groups_weigh17, groups_weigh18, groups_weigh19, groups_weigh20, groups_weigh21
---           Aggregate by [] of [whole_weigh14 = sum((2.0 * cast(part_stream5 as double))), whole_weigh15 = sum((2.0 * part_stream7)), whole_weigh16 = sum((2.0 * cast(part_stream9 as double))), groups_weigh17 = groups_in(groups_weigh6), groups_weigh18 = groups_in(groups_weigh7), groups_weigh19 = groups_of(carried_weigh5) filter (cast(part_stream5 as double) <> 0.0), groups_weigh20 = groups_of(carried_weigh5) filter (part_stream7 <> 0.0), groups_weigh21 = groups_of(carried_weigh5) filter (cast(part_stream9 as double) <> 0.0)]
+--   Project c_13, m_14, groups_weigh23, groups_weigh24, groups_weigh25, groups_weigh26, groups_weigh27, groups_weigh28, groups_weigh29
+--     Project c_13 = count_11, m_14 = avg_12, groups_weigh23, groups_weigh24, groups_weigh25, groups_weigh26, groups_weigh27, groups_weigh28, groups_weigh29
+--       Project count_11 = coalesce(whole_stream6, 0.0), avg_12 = average_of(whole_stream8, whole_stream10), groups_weigh23, groups_weigh24, groups_weigh25, groups_weigh26, groups_weigh27, groups_weigh28, groups_weigh29
+--         Project whole_stream6 = whole_weigh20, whole_stream8 = whole_weigh21, whole_stream10 = whole_weigh22, groups_weigh23, groups_weigh24, groups_weigh25, groups_weigh26, groups_weigh27, groups_weigh28, groups_weigh29
+--           Aggregate by [] of [whole_weigh20 = sum((2.0 * cast(part_stream5 as double))), whole_weigh21 = sum((2.0 * part_stream7)), whole_weigh22 = sum((2.0 * cast(part_stream9 as double))), groups_weigh23 = groups_of_most(groups_weigh7), groups_weigh24 = groups_of_most(groups_weigh8), groups_weigh25 = groups_in(groups_weigh5), groups_weigh26 = groups_in(groups_weigh6), groups_weigh27 = groups_of(carried_weigh9) filter (cast(part_stream5 as double) <> 0.0), groups_weigh28 = groups_of(carried_weigh9) filter (part_stream7 <> 0.0), groups_weigh29 = groups_of(carried_weigh9) filter (cast(part_stream9 as double) <> 0.0)]
 --             Union all
---               Project part_stream5, part_stream7, part_stream9, side_weigh8 = x_4_unit, side_weigh9 = -1, side_weigh10 = -1
+--               Project part_stream5, part_stream7, part_stream9, side_weigh10 = x_4_unit, side_weigh11 = -1, side_weigh12 = -1, side_weigh13 = -1, side_weigh14 = -1
 --                 Project part_stream5, part_stream7, part_stream9, x_4_unit
 --                   Filter decided_stream11
 --                     Input stage_2
---               Project part_stream5, part_stream7, part_stream9, side_weigh11 = x_4_unit, side_weigh12 = groups_weigh3, side_weigh13 = groups_weigh4
+--               Project part_stream5, part_stream7, part_stream9, side_weigh15 = x_4_unit, side_weigh16 = groups_weigh3, side_weigh17 = groups_weigh4, side_weigh18 = groups_weigh3, side_weigh19 = groups_weigh4
 --                 Project part_stream5, part_stream7, part_stream9, x_4_unit, groups_weigh3, groups_weigh4
 --                   Join inner on (x_4 > avg(x)_10)
 --                     Filter not(decided_stream11)
@@ -346,7 +346,7 @@ select count(*) c, avg(x) m from event where x > (select avg(x) from event)
 --   rows: final
 --   evolving: c_13 m_14
 --   doubles: c_13
---   evidence: c_13 groups_weigh17 groups_weigh18 groups_weigh19; m_14 groups_weigh17 groups_weigh18 groups_weigh20 groups_weigh21
+--   evidence: c_13 groups_weigh23 groups_weigh24 groups_weigh25 groups_weigh26 groups_weigh27; m_14 groups_weigh23 groups_weigh24 groups_weigh25 groups_weigh26 groups_weigh28 groups_weigh29
 -- replicates:
 --   Project c_13, m_14, replicate_weigh25
 --     Project c_13 = count_11, m_14 = avg_12, replicate_weigh25
