@@ -16,6 +16,7 @@ from nearly.plan.nodes import Plan, Scan
 from nearly.plan.schema import SchemaColumn
 from nearly.plan.types import IntervalType, is_simple
 from nearly.rewrite.views.split_view import StoredView, split_view
+from nearly.rewrite.views.time_zones import hangs_on_zone
 
 REMEMBERED = 256
 """Views whose plans are remembered."""
@@ -23,12 +24,16 @@ REMEMBERED = 256
 
 @dataclass(frozen=True, slots=True)
 class PlannedView:
-    """A view over tables in one version; `stored` is None where only Spark knows what the text means, and all is kept."""
+    """A view over tables in one version; `stored` is None where only Spark knows what the text means, and all is kept.
+
+    `zone` is the session's time zone, where the rows hang on it.
+    """
 
     prepared: Prepared
     stored: StoredView | None
     columns: tuple[SchemaColumn, ...]
     key: tuple[str, ...]
+    zone: str | None = None
 
     @property
     def inputs(self) -> tuple[Table, ...]:
@@ -62,7 +67,8 @@ def plan_view(engine: Engine, text: str, tables: Iterable[Table] = (), key: tupl
         if isinstance(kind, IntervalType) or kind.name == "void":
             raise Unsupported(f"column {name!r} is {kind}, which no table can hold; cast it to another type")
     columns = tuple(SchemaColumn(name, kind) for name, kind in kinds)
-    return PlannedView(prepared, stored, columns, _key(stored, columns, key))
+    local = stored is None or prepared.query is None or hangs_on_zone(prepared.query.plan)
+    return PlannedView(prepared, stored, columns, _key(stored, columns, key), engine.cluster.time_zone if local else None)
 
 
 class _Loosened(Snapshot):
@@ -105,7 +111,12 @@ class RememberedPlans:
 
     def of(self, engine: Engine, name: str, text: str, tables: Iterable[Table], key: tuple[str, ...]) -> PlannedView:
         given = {table.name.lower(): table for table in tables}
-        asked = (text, key, tuple((each.name, each.columns, each.key, each.view) for each in given.values()))
+        asked = (
+            text,
+            key,
+            engine.cluster.time_zone,
+            tuple((each.name, each.columns, each.key, each.view) for each in given.values()),
+        )
         with self._lock:
             found = self._known.get(asked)
             if found is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nearly.plan.explain import explain
 from nearly.plan.schema import FindTable
+from nearly.rewrite.delta.open_rows import has_open_rows
 from nearly.rewrite.delta.reasons import Reason
 from nearly.rewrite.delta.strategies import DELTA, TOUCHED, WHOLE, Strategy, strategies
 from nearly.rewrite.views.split_view import StoredView
@@ -28,6 +29,11 @@ def obstacles(planned: PlannedView) -> list[Reason]:
         return [spark_only(planned.prepared.reason)]
     found = operators(planned, planned.stored)
     return [each.reason for each in found if each.strategy == WHOLE and each.reason is not None]
+
+
+def is_open(planned: PlannedView) -> bool:
+    """Whether what a view stores is one of several answers to its query: computed again, it may be another."""
+    return planned.stored is not None and has_open_rows(planned.stored.maintained, finding(planned))
 
 
 def strategy_of(planned: PlannedView) -> str:

@@ -28,14 +28,15 @@ from nearly.rewrite.delta.strategies import DELTA, WHOLE
 from nearly.rewrite.views.split_view import StoredView
 from nearly.views.costs import Costs, corrected
 from nearly.views.definition import PlannedView, RememberedPlans, is_stored_so, loosened, stored_groups
-from nearly.views.explaining import obstacles, strategy_of
-from nearly.views.reasons import POLICY_FULL, REPLACED, STORED_OTHERWISE, changed_too_much, no_history, spark_only, told
+from nearly.views.explaining import is_open, obstacles, strategy_of
+from nearly.views.reasons import POLICY_FULL, REPLACED, STORED_OTHERWISE, changed_too_much, no_history, other_zone, spark_only, told
 from nearly.views.staleness import before, changed_rows
 from nearly.views.states import Refresh, State
 from nearly.views.storing import Mismatch, change_of, commit_change, commit_whole, difference, refuse_no_key, written
 
 logger = logging.getLogger(__name__)
 
+OPEN = ("LIMIT_WITHOUT_TOTAL_ORDER", "WINDOW_WITHOUT_TOTAL_ORDER")
 Pinned = Mapping[str, Table]
 """Tables in the versions of one refresh, by their names in small letters."""
 
@@ -109,6 +110,8 @@ class Move:
         """Why the rows must be computed anew, whatever that costs."""
         if self.definition.policy == FULL:
             return POLICY_FULL
+        if is_elsewhere(self.engine, self.definition):
+            return other_zone(self.definition.zone)
         planned, stored = self.planned, self.planned.stored
         if stored is None:
             return spark_only(planned.prepared.reason)
@@ -118,7 +121,10 @@ class Move:
             was, is_ = self.before[name], self.after[name]
             if at != self.new.inputs[name] and (was is None or _has_gap(self.engine, was, is_)):
                 return no_history(name)
-        return next((each for each in obstacles(planned) if each.code == "USER_FUNCTION"), None)
+        inherent = obstacles(planned)
+        if is_open(planned):  # the old rows, computed again, need not be those that are stored
+            return next((each for each in inherent if each.code in OPEN), inherent[0])
+        return next((each for each in inherent if each.code == "USER_FUNCTION"), None)
 
     def estimates(self, stored: StoredView, tables: Tables) -> dict[str, float]:
         """Seconds that each way is expected to take."""
@@ -193,8 +199,13 @@ def definition_of(table: Table) -> ViewDefinition:
 
 
 def redefined(definition: ViewDefinition, planned: PlannedView) -> ViewDefinition:
-    """The definition with the reading that its stored rows now have."""
-    return replace(definition, reading=None if planned.stored is None else planned.stored.reading)
+    """The definition with the reading and the time zone that its stored rows now have."""
+    return replace(definition, reading=None if planned.stored is None else planned.stored.reading, zone=planned.zone)
+
+
+def is_elsewhere(engine: Engine, definition: ViewDefinition) -> bool:
+    """Whether the rows of a view were computed in another time zone, in which the query means something else."""
+    return definition.zone is not None and definition.zone != engine.cluster.time_zone
 
 
 def _has_gap(engine: Engine, was: Table, is_: Table) -> bool:

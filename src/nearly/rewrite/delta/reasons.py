@@ -28,6 +28,8 @@ REASONS = {
                "leave the LIMIT to the queries over the view"),
         Reason("WINDOW_WITHOUT_PARTITION", "a window over all rows changes with every row",
                "add PARTITION BY, the same columns to all windows"),
+        Reason("WINDOW_WITHOUT_TOTAL_ORDER", "which of the rows that tie is the first or last of a window is open",
+               "order the window by a key as well"),
         Reason("ONE_GROUP", "an aggregate without GROUP BY below the top is computed from all rows again",
                "make it a view of its own, and select from that"),
         Reason("VALUE_IN_EVERY_ROW", "a single value is joined to every row, so that all rows change with it",

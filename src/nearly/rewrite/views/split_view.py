@@ -33,6 +33,7 @@ from nearly.plan.properties import keys
 from nearly.plan.reading import STORED, Reading
 from nearly.plan.schema import FindTable, TableSchema
 from nearly.plan.types import INT, NULL
+from nearly.rewrite.delta.open_rows import settle_ties
 from nearly.rewrite.delta.partials import partials
 from nearly.rewrite.logical.prune import prune
 from nearly.rewrite.logical.sizes import size
@@ -63,6 +64,7 @@ class StoredView:
 def split_view(plan: Plan, names: Sequence[str], find_table: FindTable) -> StoredView:
     """The two plans of a query whose columns have these names, which differ."""
     fresh = FreshNames("view")
+    plan = settle_ties(plan, find_table)
     upper, core = _peeled(plan, find_table)
     rows, shown = _stored(core, fresh, find_table)
     read = shown
