@@ -36,7 +36,8 @@ from nearly.views.storing import Mismatch, change_of, commit_change, commit_whol
 
 logger = logging.getLogger(__name__)
 
-OPEN = ("LIMIT_WITHOUT_TOTAL_ORDER", "WINDOW_WITHOUT_TOTAL_ORDER")
+OPEN = ("LIMIT_WITHOUT_TOTAL_ORDER", "WINDOW_WITHOUT_TOTAL_ORDER", "DOUBLES_AS_KEYS")
+"""Reasons why the old rows, computed again, need not be those that are stored."""
 Pinned = Mapping[str, Table]
 """Tables in the versions of one refresh, by their names in small letters."""
 

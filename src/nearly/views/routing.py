@@ -136,7 +136,7 @@ class ViewAnswerer:
         if planned.stored is None:
             raise No("Spark alone knows what it means")
         if old and is_open(planned):
-            raise No("it is stale, and its query has several answers; refresh it")
+            raise No("it is stale, and its rows may be others each time they are computed; refresh it")
         plan = use_stored(prepared.query.plan, _stored_plan(table, planned, planned.stored))
         if plan is None:
             raise No("it does not hold what the query asks for")

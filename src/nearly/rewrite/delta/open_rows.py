@@ -15,6 +15,7 @@ from nearly.plan.nodes import Filter, Limit, Output, Plan, Project, SetOperation
 from nearly.plan.properties import keys
 from nearly.plan.schema import FindTable
 from nearly.plan.types import is_simple
+from nearly.rewrite.delta.drift import decides_by_drift
 
 NUMBERED = frozenset({"row_number", "ntile", "lag", "lead"})
 """Functions that tell rows apart which tie, whatever the frame is."""
@@ -31,8 +32,9 @@ def has_open_limit(plan: Plan, find_table: FindTable) -> bool:
 
 def has_open_rows(plan: Plan, find_table: FindTable) -> bool:
     """Whether a plan may have other rows each time it is computed over the same tables: what is stored is one of several."""
-    windows = (node for node in plan.walk() if isinstance(node, Window))
-    return _is_open(plan, plan.names, find_table) or any(has_open_ties(each, find_table) for each in windows)
+    if _is_open(plan, plan.names, find_table):
+        return True
+    return any(decides_by_drift(node) or (isinstance(node, Window) and has_open_ties(node, find_table)) for node in plan.walk())
 
 
 def _is_open(plan: Plan, seen: AbstractSet[str], find_table: FindTable) -> bool:

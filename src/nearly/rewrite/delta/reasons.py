@@ -36,6 +36,8 @@ REASONS = {
                "compare with the value in queries over the view"),
         Reason("DOUBLES", "sums of doubles are computed again for touched groups: adding and subtracting would drift",
                "sum decimals or whole numbers"),
+        Reason("DOUBLES_AS_KEYS", "sums of doubles, whose last digits differ each time, decide which rows there are",
+               "sum decimals or whole numbers, and group, compare and unite by these"),
         Reason("DISTINCT_VALUES", "distinct values of touched groups are looked at again", "group by the value in a view below"),
         Reason("NOT_MERGEABLE", "an aggregate needs all rows of a touched group",
                "use counts, sums, averages, least and greatest values"),

@@ -14,6 +14,7 @@ from nearly.plan.expressions import AggregateCall, Expression, UserCall, walk
 from nearly.plan.nodes import Apply, GroupBy, Join, Limit, Plan, Project, SetOperation, Window
 from nearly.plan.properties import equated
 from nearly.plan.schema import FindTable
+from nearly.rewrite.delta.drift import decides_by_drift
 from nearly.rewrite.delta.open_rows import has_open_ties, is_total
 from nearly.rewrite.delta.partials import is_mergeable
 from nearly.rewrite.delta.reasons import REASONS, Reason
@@ -57,6 +58,8 @@ def _walked(plan: Plan, find_table: FindTable, stored: Collection[Plan], depth: 
 def _strategy(plan: Plan, find_table: FindTable, stored: Collection[Plan]) -> tuple[str, str | None]:
     if any(isinstance(part, UserCall) for expression in plan.expressions() for part in walk(expression)):
         return WHOLE, "USER_FUNCTION"
+    if decides_by_drift(plan):
+        return WHOLE, "DOUBLES_AS_KEYS"
     match plan:
         case GroupBy():
             return _of_groups(plan, stored)
