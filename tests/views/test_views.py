@@ -100,6 +100,16 @@ def test_having_order_and_limit_are_read(db: nearly.Session) -> None:
     assert view.table.rows == 3
 
 
+def test_changes_of_hidden_groups_are_no_changes(db: nearly.Session) -> None:
+    view = db.create_view("many", "select shop, count(*) as n from sales group by shop having count(*) > 5")
+    db.insert("sales", [{"id": 6, "shop": "c", "price": 7}])
+    view.refresh()
+    assert view.table.version == 2
+    found = db.changes("many", 1)
+    assert found.num_rows == 0
+    assert found.column_names[:2] == ["shop", "n"]
+
+
 def test_views_on_views_move_together(db: nearly.Session) -> None:
     db.create_view("totals", TOTALS)
     top = db.create_view("top", "select max(total) as most, count(*) as n from totals where total > 30")

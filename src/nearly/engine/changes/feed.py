@@ -168,9 +168,10 @@ def _shown(engine: Engine, table: Table, parts: list[pa.Table]) -> list[pa.Table
         elif (old in shown) != (new in shown):
             kinds[old], kinds[new] = DELETE, INSERT
     chosen = [number for number in shown if number in kept]
+    places = pa.array([shown[number] for number in chosen], pa.int64())
     facts = told.set_column(told.column_names.index(KIND), KIND, pa.array(kinds, pa.string())).select([KIND, VERSION, TIME])
-    found = rows.take([shown[number] for number in chosen])
-    for name, column in zip(facts.column_names, facts.take(chosen).columns, strict=True):
+    found = rows.take(places)
+    for name, column in zip(facts.column_names, facts.take(pa.array(chosen, pa.int64())).columns, strict=True):
         found = found.append_column(name, column)
     return [found.cast(_schema(shown_table(table)))]
 
