@@ -329,3 +329,36 @@ def test_sums_of_doubles_that_tell_rows_apart_leave_no_old_rows_behind(tmp_path:
             assert rows(db, "select max(m) as m from highest")[0]["m"] == pytest.approx(expected[0]["m"], rel=1e-9)
         assert "DOUBLES_AS_KEYS" in united.history[0].reason
         assert "DOUBLES_AS_KEYS" in db.explain_view(highest.text)
+
+
+def test_names_that_changes_need(db: nearly.Session, tmp_path: Path) -> None:
+    odd = pa.table({"id": [1, 2], "Nearly_Weight": [3, 4], "_weight": [5, 6], "_change_type": ["a", "b"]})
+    pq.write_table(odd, tmp_path / "odd.parquet")
+    db.register("odd", str(tmp_path / "odd.parquet"), key=["id"])
+    with pytest.raises(Unsupported, match="'nearly_weight'"):
+        db.create_view("weights", "select id from odd")
+    with pytest.raises(Unsupported, match="'nearly_weight'"):
+        db.create_view("weights", "select id as nearly_weight from sales")
+    with pytest.raises(Unsupported, match="'_change_type'"):
+        db.changes("odd", 1)
+    view = db.create_view("weights", "select shop, sum(price) as _weight from sales group by shop", sample=0.5)
+    db.insert("sales", [{"id": 6, "shop": "c", "price": 7}])
+    assert list(view.query("select sum(_weight) as w from weights"))[-1].table["w"].to_pylist() == [157]
+    assert rows(db, "select _weight from weights where shop = 'c'") == [{"_weight": 7}]
+
+
+def test_columns_of_large_tables_have_any_names(tmp_path: Path) -> None:
+    """Of a large table rows are read by their keys, in SQL whose own names must not be those of columns."""
+    count = 120_000
+    numbers = np.arange(count)
+    table = pa.table({"w": numbers % 7 - 3, "k": numbers // 6, "s": numbers % 6, "n": numbers % 2, "o": numbers % 4})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    inner = "select k, s, n, o, count(distinct w) as m from t group by k, s, n, o"
+    text = f"select k, count(*) as c, sum(m) as total from ({inner}) group by k"
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", str(tmp_path / "rows.parquet"))
+        view = db.create_view("v", text, policy="incremental")
+        db.delete("t", where="k in (5, 700) and s > 2")
+        db.insert("t", [{"w": 50, "k": 5, "s": 1, "n": 1, "o": 1}])
+        view.refresh()
+        assert rows(db, "select * from v where k in (5, 700)") == rows(db, f"{text} having k in (5, 700)", kernel="native")

@@ -15,6 +15,7 @@ from nearly.errors import NearlyError, SchemaError, Unsupported, unknown
 from nearly.plan.nodes import Plan, Scan
 from nearly.plan.schema import SchemaColumn
 from nearly.plan.types import IntervalType, is_simple
+from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.views.split_view import StoredView, split_view
 from nearly.rewrite.views.time_zones import hangs_on_zone
 
@@ -56,6 +57,7 @@ def plan_view(engine: Engine, text: str, tables: Iterable[Table] = (), key: tupl
     prepared = engine.named(prepared)
     names = tuple(name for name, _ in engine.columns(prepared))
     _refuse_names(names)
+    _refuse_own([*names, *(column for table in prepared.snapshot for column in table.column_names)])
     stored = None
     if prepared.query is not None and prepared.kernel == "native":
         snapshot = Snapshot(engine.catalog, prepared.snapshot)
@@ -160,6 +162,12 @@ def _refuse_names(names: tuple[str, ...]) -> None:
         )
     if not names:
         raise SchemaError("a view needs at least one column")
+
+
+def _refuse_own(names: Iterable[str]) -> None:
+    """Changes have a column of their own beside those of a table."""
+    if any(name.lower() == WEIGHT for name in names):
+        raise Unsupported(f"no view can have or read a column {WEIGHT!r}: nearly needs the name for itself; give it another")
 
 
 def _key(stored: StoredView | None, columns: tuple[SchemaColumn, ...], declared: tuple[str, ...]) -> tuple[str, ...]:
