@@ -20,6 +20,7 @@ CASES = {
     "select kind, count(distinct v) n from event group by kind": "DISTINCT_VALUES",
     "select kind, percentile(x, 0.5) p from event group by kind": "NOT_MERGEABLE",
     "select k, rank() over (order by v) r from event": "WINDOW_WITHOUT_PARTITION",
+    "select k from event where exists (select 1 from visit limit 1)": "NO_EQUALITY",
     "select k from event limit 3": "LIMIT_WITHOUT_TOTAL_ORDER",
     "select kind, count(*) c from event group by kind order by kind limit 3": "LIMIT_BELOW",
     "select count(*) c from event": "ONE_GROUP",
@@ -42,6 +43,8 @@ def test_reasons(text: str) -> None:
         ("select kind, sum(x) s from event group by kind", True),
         ("select k, rank() over (order by v) r from event", False),
         ("select count(*) c from event", False),
+        ("select k from event where exists (select 1 from visit where vk > 3)", True),
+        ("select k from event where kind not in (select vk from visit)", True),
     ],
 )
 def test_whole_is_not_incremental(text: str, incremental: bool) -> None:

@@ -67,6 +67,8 @@ def _strategy(plan: Plan, find_table: FindTable, stored: Collection[Plan]) -> tu
             return _of_join(plan)
         case Window():
             return _of_window(plan, find_table)
+        case Limit() if not plan.names:
+            return TOUCHED, None
         case Limit():
             return WHOLE, "LIMIT_BELOW" if is_total(plan.child, find_table) else "LIMIT_WITHOUT_TOTAL_ORDER"
         case Apply():
