@@ -137,8 +137,8 @@ class RememberedPlans:
 
 
 def stored_groups(table: Table, stored: StoredView) -> dict[Plan, Plan]:
-    """Where the groups of a view can be read."""
-    return stored.groups_in(table.schema)
+    """Where the groups of a view can be read, in the form in which they are brought up to date."""
+    return dict(zip((stored.kept,), stored.groups_in(table.schema).values(), strict=False))
 
 
 def loosened(table: Table, was: Table | None) -> Table:

@@ -7,6 +7,7 @@ from nearly.plan.schema import FindTable
 from nearly.rewrite.delta.open_rows import has_open_rows
 from nearly.rewrite.delta.reasons import Reason
 from nearly.rewrite.delta.strategies import DELTA, TOUCHED, WHOLE, Strategy, strategies
+from nearly.rewrite.delta.with_partials import values_of
 from nearly.rewrite.views.split_view import StoredView
 from nearly.views.definition import PlannedView
 from nearly.views.reasons import spark_only, told
@@ -20,7 +21,8 @@ _TOLD = {
 
 def operators(planned: PlannedView, stored: StoredView) -> tuple[Strategy, ...]:
     """The operators of what a view stores, with how each is maintained."""
-    return strategies(stored.maintained, finding(planned), (stored.maintained,))
+    plan = stored.kept
+    return strategies(plan, finding(planned), (plan, *values_of(plan)))
 
 
 def obstacles(planned: PlannedView) -> list[Reason]:

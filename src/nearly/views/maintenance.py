@@ -135,7 +135,8 @@ class Maintenance:
         below = self._below(state)
         if any(leaf.lower() not in pinned for leaf in below):  # a view below was replaced meanwhile
             raise Overtaken
-        return State(inputs, {leaf: At.of(pinned[leaf.lower()]) for leaf in sorted(below)}, state.refreshes)
+        values = state.values if inputs == state.inputs else {}
+        return State(inputs, {leaf: At.of(pinned[leaf.lower()]) for leaf in sorted(below)}, state.refreshes, values)
 
     def _is_ahead(self, state: State, pinned: Pinned) -> bool:
         """Whether a view is of later versions of its tables; a table that was dropped and made again has none."""

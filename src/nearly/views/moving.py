@@ -22,13 +22,16 @@ from nearly.engine.storage.versions import now
 from nearly.engine.storage.view_definition import FULL, INCREMENTAL, ViewDefinition
 from nearly.engine.writing.parquet_writer import Progress
 from nearly.errors import EngineError
+from nearly.plan.nodes import Plan
 from nearly.plan.schema import TableSchema
 from nearly.rewrite.delta.reasons import Reason
 from nearly.rewrite.delta.strategies import DELTA, WHOLE
+from nearly.rewrite.delta.with_partials import values_of
 from nearly.rewrite.views.split_view import StoredView
 from nearly.views.costs import Costs, corrected
 from nearly.views.definition import PlannedView, RememberedPlans, is_stored_so, loosened, stored_groups
 from nearly.views.explaining import is_open, obstacles, strategy_of
+from nearly.views.kept_values import known_values, values_moved, values_now
 from nearly.views.reasons import POLICY_FULL, REPLACED, STORED_OTHERWISE, changed_too_much, no_history, other_zone, spark_only, told
 from nearly.views.staleness import before, changed_rows
 from nearly.views.states import Refresh, State
@@ -61,7 +64,7 @@ class Move:
         reason, estimates = self.obstacle(), dict[str, float]()
         stored = self.planned.stored
         if reason is None and stored is not None:
-            tables = versions_of(self.engine, stored.maintained, self.present(self.before), self.after)
+            tables = versions_of(self.engine, stored.kept, self.present(self.before), self.after)
             estimates = self.estimates(stored, tables)
             reason = self._too_much(estimates)
         if reason is None and stored is not None:
@@ -136,10 +139,14 @@ class Move:
 
         costs = Costs(find_table, self.engine.cluster.sites.cores, self.engine.costs.constants.scan)
         found = {WHOLE: costs.whole(stored.maintained, self.table.rows)}
-        change = planned_delta(stored.maintained, tables, stored_groups(self.table, stored))
+        change = planned_delta(stored.kept, tables, self._kept_rows(stored), values_of(stored.kept))
         if change is not None:
             found[self._strategy] = costs.delta(change, self.changed, len(stored.columns))
         return found
+
+    def _kept_rows(self, stored: StoredView) -> dict[Plan, Plan]:
+        """Where old rows can be read: the view's groups, and the single values inside its query."""
+        return known_values(stored.kept, self.old.values) | stored_groups(self.table, stored)
 
     @property
     def _strategy(self) -> str:
@@ -157,10 +164,10 @@ class Move:
         return inherent[0] if inherent else changed_too_much(self.changed, cheapest, whole)
 
     def _by_delta(self, stored: StoredView, estimates: Mapping[str, float]) -> Table:
+        before = self.present(self.before)
         with self.engine.reading([self.table]):
-            found = net_change(
-                self.engine, stored.maintained, self.present(self.before), self.after, stored_groups(self.table, stored)
-            )
+            found = net_change(self.engine, stored.kept, before, self.after, self._kept_rows(stored), values_of(stored.kept))
+        self.new = replace(self.new, values=values_moved(self.engine, stored.kept, found, self.after, self.old.values))
         change = change_of(self.engine, self.table, found.rows)
         strategy = self._strategy if found.reason is None else WHOLE
         reason = "" if found.reason is None else found.reason
@@ -169,6 +176,8 @@ class Move:
     def _whole(self, reason: Reason | None, estimates: Mapping[str, float], progress: Progress | None) -> Table:
         """All rows computed anew; what differs is committed, or all of it where that is not known row by row."""
         definition, planned = redefined(self.definition, self.planned), self.planned
+        if planned.stored is not None:
+            self.new = replace(self.new, values=values_now(self.engine, planned.stored.kept, planned.inputs))
         with self.engine.catalog.temporary(self.table.name) as temporary:
             staged = written(self.engine, planned, self.table.name, temporary, progress, definition.sample is not None)
             refuse_no_key(self.engine, staged, definition.key and planned.key)

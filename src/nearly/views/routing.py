@@ -238,7 +238,7 @@ class ViewAnswerer:
 
     def _change(self, match: _Match) -> dict[str, pa.Table]:
         """What came and went in the stored rows since: whole rows, and keys."""
-        plan, names = match.stored.maintained, list(match.stored.columns)
+        plan, names = match.stored.kept, list(match.stored.columns)
         after = {each.name: each for each in match.planned.inputs}
         rows = net_change(self.views.engine, plan, match.old, after, stored_groups(match.table, match.stored)).rows
         weights = rows.column(rows.num_columns - 1).to_numpy()

@@ -35,6 +35,7 @@ from nearly.plan.schema import FindTable, TableSchema
 from nearly.plan.types import INT, NULL
 from nearly.rewrite.delta.open_rows import settle_ties
 from nearly.rewrite.delta.partials import partials
+from nearly.rewrite.delta.with_partials import with_values
 from nearly.rewrite.logical.prune import prune
 from nearly.rewrite.logical.sizes import size
 
@@ -50,6 +51,11 @@ class StoredView:
     columns: tuple[str, ...]
     reading: Reading | None
     key: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> Plan:
+        """The maintained plan in the form that is brought up to date: single values inside it are partial results."""
+        return with_values(self.maintained)
 
     def groups_in(self, table: TableSchema) -> dict[Plan, Plan]:
         """Where its groups can be read: they are what is stored. Of other rows nothing is gained by reading them there."""
