@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 from nearly.plan.expressions import AggregateCall, Call, Expression, WindowCall, columns_of, walk
 from nearly.plan.nodes import GroupBy, Output, Plan, Project, SetOperation, Window
@@ -25,6 +26,7 @@ def decides_by_drift(plan: Plan) -> bool:
     return bool(drifting) and any(columns_of(each) & drifting for each in _decisive(plan, drifting))
 
 
+@lru_cache(maxsize=4096)
 def drifts(plan: Plan) -> frozenset[str]:
     """The columns of a plan whose last digits may be others each time."""
     below = frozenset[str]().union(*(drifts(child) for child in plan.children))
