@@ -176,7 +176,7 @@ class Move:
     def _whole(self, reason: Reason | None, estimates: Mapping[str, float], progress: Progress | None) -> Table:
         """All rows computed anew; what differs is committed, or all of it where that is not known row by row."""
         definition, planned = redefined(self.definition, self.planned), self.planned
-        if planned.stored is not None:
+        if planned.stored is not None and definition.policy != FULL:
             self.new = replace(self.new, values=values_now(self.engine, planned.stored.kept, planned.inputs))
         with self.engine.catalog.temporary(self.table.name) as temporary:
             staged = written(self.engine, planned, self.table.name, temporary, progress, definition.sample is not None)
