@@ -15,11 +15,12 @@ MODULES = sorted(path.relative_to(ROOT).with_suffix("").as_posix() for path in R
 PART_OF = {
     "delta/changed": "delta/delta",
     "delta/domains": "delta/delta",
+    "delta/drift": "delta/delta",
     "delta/empty": "delta/delta",
     "delta/groups": "delta/delta",
     "delta/joins": "delta/delta",
     "delta/merge": "delta/delta",
-    "delta/open_limits": "delta/delta",
+    "delta/open_rows": "delta/delta",
     "delta/outer_joins": "delta/delta",
     "delta/partials": "delta/delta",
     "delta/reasons": "delta/delta",
@@ -43,6 +44,7 @@ PART_OF = {
     "stream/verdicts": "stream/decide",
     "views/blocks": "views/use_stored",
     "views/implied": "views/use_stored",
+    "views/time_zones": "views/split_view",
     "weigh/weighted": "weigh/weigh",
 }
 """Modules that hold a step or the vocabulary of a pass, which is seen in the plans that the pass makes."""

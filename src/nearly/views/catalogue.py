@@ -23,6 +23,7 @@ from nearly.rewrite.delta.strategies import WHOLE
 from nearly.views.costs import Costs
 from nearly.views.definition import PlannedView, plan_view
 from nearly.views.explaining import explained, finding, obstacles
+from nearly.views.kept_values import values_now
 from nearly.views.maintenance import Maintenance, Overtaken
 from nearly.views.moving import definition_of, redefined
 from nearly.views.reasons import told
@@ -127,7 +128,8 @@ class Views:
             made = Refresh(
                 now(), WHOLE, "made", 0, staged.layout.rows, 0, 0, time.perf_counter() - started, self._estimate(planned)
             )
-            state = State(versions_of(planned.inputs), leaves, (made,))
+            values = {} if planned.stored is None else values_now(self.engine, planned.stored.kept, planned.inputs)
+            state = State(versions_of(planned.inputs), leaves, (made,), values)
             commit_whole(self.engine, name, planned, redefined(definition, planned), staged, state, replaced)
 
     def _planned(self, name: str, definition: ViewDefinition) -> PlannedView:

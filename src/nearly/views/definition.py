@@ -15,7 +15,9 @@ from nearly.errors import NearlyError, SchemaError, Unsupported, unknown
 from nearly.plan.nodes import Plan, Scan
 from nearly.plan.schema import SchemaColumn
 from nearly.plan.types import IntervalType, is_simple
+from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.views.split_view import StoredView, split_view
+from nearly.rewrite.views.time_zones import hangs_on_zone
 
 REMEMBERED = 256
 """Views whose plans are remembered."""
@@ -23,12 +25,16 @@ REMEMBERED = 256
 
 @dataclass(frozen=True, slots=True)
 class PlannedView:
-    """A view over tables in one version; `stored` is None where only Spark knows what the text means, and all is kept."""
+    """A view over tables in one version; `stored` is None where only Spark knows what the text means, and all is kept.
+
+    `zone` is the session's time zone, where the rows hang on it.
+    """
 
     prepared: Prepared
     stored: StoredView | None
     columns: tuple[SchemaColumn, ...]
     key: tuple[str, ...]
+    zone: str | None = None
 
     @property
     def inputs(self) -> tuple[Table, ...]:
@@ -51,6 +57,7 @@ def plan_view(engine: Engine, text: str, tables: Iterable[Table] = (), key: tupl
     prepared = engine.named(prepared)
     names = tuple(name for name, _ in engine.columns(prepared))
     _refuse_names(names)
+    _refuse_own([*names, *(column for table in prepared.snapshot for column in table.column_names)])
     stored = None
     if prepared.query is not None and prepared.kernel == "native":
         snapshot = Snapshot(engine.catalog, prepared.snapshot)
@@ -62,7 +69,8 @@ def plan_view(engine: Engine, text: str, tables: Iterable[Table] = (), key: tupl
         if isinstance(kind, IntervalType) or kind.name == "void":
             raise Unsupported(f"column {name!r} is {kind}, which no table can hold; cast it to another type")
     columns = tuple(SchemaColumn(name, kind) for name, kind in kinds)
-    return PlannedView(prepared, stored, columns, _key(stored, columns, key))
+    local = stored is None or prepared.query is None or hangs_on_zone(prepared.query.plan)
+    return PlannedView(prepared, stored, columns, _key(stored, columns, key), engine.cluster.time_zone if local else None)
 
 
 class _Loosened(Snapshot):
@@ -105,7 +113,12 @@ class RememberedPlans:
 
     def of(self, engine: Engine, name: str, text: str, tables: Iterable[Table], key: tuple[str, ...]) -> PlannedView:
         given = {table.name.lower(): table for table in tables}
-        asked = (text, key, tuple((each.name, each.columns, each.key, each.view) for each in given.values()))
+        asked = (
+            text,
+            key,
+            engine.cluster.time_zone,
+            tuple((each.name, each.columns, each.key, each.view) for each in given.values()),
+        )
         with self._lock:
             found = self._known.get(asked)
             if found is not None:
@@ -124,8 +137,8 @@ class RememberedPlans:
 
 
 def stored_groups(table: Table, stored: StoredView) -> dict[Plan, Plan]:
-    """Where the groups of a view can be read."""
-    return stored.groups_in(table.schema)
+    """Where the groups of a view can be read, in the form in which they are brought up to date."""
+    return dict(zip((stored.kept,), stored.groups_in(table.schema).values(), strict=False))
 
 
 def loosened(table: Table, was: Table | None) -> Table:
@@ -149,6 +162,12 @@ def _refuse_names(names: tuple[str, ...]) -> None:
         )
     if not names:
         raise SchemaError("a view needs at least one column")
+
+
+def _refuse_own(names: Iterable[str]) -> None:
+    """Changes have a column of their own beside those of a table."""
+    if any(name.lower() == WEIGHT for name in names):
+        raise Unsupported(f"no view can have or read a column {WEIGHT!r}: nearly needs the name for itself; give it another")
 
 
 def _key(stored: StoredView | None, columns: tuple[SchemaColumn, ...], declared: tuple[str, ...]) -> tuple[str, ...]:

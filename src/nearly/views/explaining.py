@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from nearly.plan.explain import explain
 from nearly.plan.schema import FindTable
+from nearly.rewrite.delta.open_rows import has_open_rows
 from nearly.rewrite.delta.reasons import Reason
 from nearly.rewrite.delta.strategies import DELTA, TOUCHED, WHOLE, Strategy, strategies
+from nearly.rewrite.delta.with_partials import values_of
 from nearly.rewrite.views.split_view import StoredView
 from nearly.views.definition import PlannedView
 from nearly.views.reasons import spark_only, told
@@ -19,7 +21,8 @@ _TOLD = {
 
 def operators(planned: PlannedView, stored: StoredView) -> tuple[Strategy, ...]:
     """The operators of what a view stores, with how each is maintained."""
-    return strategies(stored.maintained, finding(planned), (stored.maintained,))
+    plan = stored.kept
+    return strategies(plan, finding(planned), (plan, *values_of(plan)))
 
 
 def obstacles(planned: PlannedView) -> list[Reason]:
@@ -28,6 +31,11 @@ def obstacles(planned: PlannedView) -> list[Reason]:
         return [spark_only(planned.prepared.reason)]
     found = operators(planned, planned.stored)
     return [each.reason for each in found if each.strategy == WHOLE and each.reason is not None]
+
+
+def is_open(planned: PlannedView) -> bool:
+    """Whether what a view stores is one of several answers to its query: computed again, it may be another."""
+    return planned.stored is not None and has_open_rows(planned.stored.maintained, finding(planned))
 
 
 def strategy_of(planned: PlannedView) -> str:

@@ -17,7 +17,7 @@ from nearly.engine.writing.parquet_writer import Progress
 from nearly.errors import EngineError, UnknownName
 from nearly.plan.depth import deep_recursion
 from nearly.views.definition import RememberedPlans
-from nearly.views.moving import Move, Pinned
+from nearly.views.moving import Move, Pinned, definition_of, is_elsewhere
 from nearly.views.states import At, State, state_of, versions_of
 
 logger = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class Maintenance:
             if self._is_ahead(state, pinned):
                 raise Overtaken
             moved = self._moved(state, pinned)
-            if moved.inputs != state.inputs:
+            if moved.inputs != state.inputs or is_elsewhere(self.engine, definition_of(table)):
                 table = Move(self.engine, table, state, moved, pinned, self.plans).done(progress)
             elif moved != state:  # tables changed, and the views below did not
                 self.engine.catalog.commit_batches([], {table.name: moved.notes})
@@ -125,7 +125,9 @@ class Maintenance:
             if self._is_ahead(state, pinned):
                 continue
             moved = self._moved(state, pinned)
-            return Move(self.engine, table, state, moved, pinned, self.plans) if moved.inputs != state.inputs else None
+            if moved.inputs == state.inputs and not is_elsewhere(self.engine, definition_of(table)):
+                return None
+            return Move(self.engine, table, state, moved, pinned, self.plans)
 
     def _moved(self, state: State, pinned: Pinned) -> State:
         """The state of a view over the pinned tables."""
@@ -133,7 +135,8 @@ class Maintenance:
         below = self._below(state)
         if any(leaf.lower() not in pinned for leaf in below):  # a view below was replaced meanwhile
             raise Overtaken
-        return State(inputs, {leaf: At.of(pinned[leaf.lower()]) for leaf in sorted(below)}, state.refreshes)
+        values = state.values if inputs == state.inputs else {}
+        return State(inputs, {leaf: At.of(pinned[leaf.lower()]) for leaf in sorted(below)}, state.refreshes, values)
 
     def _is_ahead(self, state: State, pinned: Pinned) -> bool:
         """Whether a view is of later versions of its tables; a table that was dropped and made again has none."""

@@ -22,20 +22,25 @@ from nearly.engine.storage.versions import now
 from nearly.engine.storage.view_definition import FULL, INCREMENTAL, ViewDefinition
 from nearly.engine.writing.parquet_writer import Progress
 from nearly.errors import EngineError
+from nearly.plan.nodes import Plan
 from nearly.plan.schema import TableSchema
 from nearly.rewrite.delta.reasons import Reason
 from nearly.rewrite.delta.strategies import DELTA, WHOLE
+from nearly.rewrite.delta.with_partials import values_of
 from nearly.rewrite.views.split_view import StoredView
 from nearly.views.costs import Costs, corrected
 from nearly.views.definition import PlannedView, RememberedPlans, is_stored_so, loosened, stored_groups
-from nearly.views.explaining import obstacles, strategy_of
-from nearly.views.reasons import POLICY_FULL, REPLACED, STORED_OTHERWISE, changed_too_much, no_history, spark_only, told
+from nearly.views.explaining import is_open, obstacles, strategy_of
+from nearly.views.kept_values import known_values, values_moved, values_now
+from nearly.views.reasons import POLICY_FULL, REPLACED, STORED_OTHERWISE, changed_too_much, no_history, other_zone, spark_only, told
 from nearly.views.staleness import before, changed_rows
 from nearly.views.states import Refresh, State
 from nearly.views.storing import Mismatch, change_of, commit_change, commit_whole, difference, refuse_no_key, written
 
 logger = logging.getLogger(__name__)
 
+OPEN = ("LIMIT_WITHOUT_TOTAL_ORDER", "WINDOW_WITHOUT_TOTAL_ORDER", "DOUBLES_AS_KEYS")
+"""Reasons why the old rows, computed again, need not be those that are stored."""
 Pinned = Mapping[str, Table]
 """Tables in the versions of one refresh, by their names in small letters."""
 
@@ -59,7 +64,7 @@ class Move:
         reason, estimates = self.obstacle(), dict[str, float]()
         stored = self.planned.stored
         if reason is None and stored is not None:
-            tables = versions_of(self.engine, stored.maintained, self.present(self.before), self.after)
+            tables = versions_of(self.engine, stored.kept, self.present(self.before), self.after)
             estimates = self.estimates(stored, tables)
             reason = self._too_much(estimates)
         if reason is None and stored is not None:
@@ -109,6 +114,8 @@ class Move:
         """Why the rows must be computed anew, whatever that costs."""
         if self.definition.policy == FULL:
             return POLICY_FULL
+        if is_elsewhere(self.engine, self.definition):
+            return other_zone(self.definition.zone)
         planned, stored = self.planned, self.planned.stored
         if stored is None:
             return spark_only(planned.prepared.reason)
@@ -118,7 +125,10 @@ class Move:
             was, is_ = self.before[name], self.after[name]
             if at != self.new.inputs[name] and (was is None or _has_gap(self.engine, was, is_)):
                 return no_history(name)
-        return next((each for each in obstacles(planned) if each.code == "USER_FUNCTION"), None)
+        inherent = obstacles(planned)
+        if is_open(planned):  # the old rows, computed again, need not be those that are stored
+            return next((each for each in inherent if each.code in OPEN), inherent[0])
+        return next((each for each in inherent if each.code == "USER_FUNCTION"), None)
 
     def estimates(self, stored: StoredView, tables: Tables) -> dict[str, float]:
         """Seconds that each way is expected to take."""
@@ -129,10 +139,14 @@ class Move:
 
         costs = Costs(find_table, self.engine.cluster.sites.cores, self.engine.costs.constants.scan)
         found = {WHOLE: costs.whole(stored.maintained, self.table.rows)}
-        change = planned_delta(stored.maintained, tables, stored_groups(self.table, stored))
+        change = planned_delta(stored.kept, tables, self._kept_rows(stored), values_of(stored.kept))
         if change is not None:
             found[self._strategy] = costs.delta(change, self.changed, len(stored.columns))
         return found
+
+    def _kept_rows(self, stored: StoredView) -> dict[Plan, Plan]:
+        """Where old rows can be read: the view's groups, and the single values inside its query."""
+        return known_values(stored.kept, self.old.values) | stored_groups(self.table, stored)
 
     @property
     def _strategy(self) -> str:
@@ -150,10 +164,10 @@ class Move:
         return inherent[0] if inherent else changed_too_much(self.changed, cheapest, whole)
 
     def _by_delta(self, stored: StoredView, estimates: Mapping[str, float]) -> Table:
+        before = self.present(self.before)
         with self.engine.reading([self.table]):
-            found = net_change(
-                self.engine, stored.maintained, self.present(self.before), self.after, stored_groups(self.table, stored)
-            )
+            found = net_change(self.engine, stored.kept, before, self.after, self._kept_rows(stored), values_of(stored.kept))
+        self.new = replace(self.new, values=values_moved(self.engine, stored.kept, found, self.after, self.old.values))
         change = change_of(self.engine, self.table, found.rows)
         strategy = self._strategy if found.reason is None else WHOLE
         reason = "" if found.reason is None else found.reason
@@ -162,6 +176,8 @@ class Move:
     def _whole(self, reason: Reason | None, estimates: Mapping[str, float], progress: Progress | None) -> Table:
         """All rows computed anew; what differs is committed, or all of it where that is not known row by row."""
         definition, planned = redefined(self.definition, self.planned), self.planned
+        if planned.stored is not None and definition.policy != FULL:
+            self.new = replace(self.new, values=values_now(self.engine, planned.stored.kept, planned.inputs))
         with self.engine.catalog.temporary(self.table.name) as temporary:
             staged = written(self.engine, planned, self.table.name, temporary, progress, definition.sample is not None)
             refuse_no_key(self.engine, staged, definition.key and planned.key)
@@ -193,8 +209,13 @@ def definition_of(table: Table) -> ViewDefinition:
 
 
 def redefined(definition: ViewDefinition, planned: PlannedView) -> ViewDefinition:
-    """The definition with the reading that its stored rows now have."""
-    return replace(definition, reading=None if planned.stored is None else planned.stored.reading)
+    """The definition with the reading and the time zone that its stored rows now have."""
+    return replace(definition, reading=None if planned.stored is None else planned.stored.reading, zone=planned.zone)
+
+
+def is_elsewhere(engine: Engine, definition: ViewDefinition) -> bool:
+    """Whether the rows of a view were computed in another time zone, in which the query means something else."""
+    return definition.zone is not None and definition.zone != engine.cluster.time_zone
 
 
 def _has_gap(engine: Engine, was: Table, is_: Table) -> bool:

@@ -25,6 +25,10 @@ def no_history(table: str) -> Reason:
     return replace(REASONS["SOURCE_HAS_NO_HISTORY"], why=why)
 
 
+def other_zone(zone: str | None) -> Reason:
+    return Reason("OTHER_TIME_ZONE", f"its rows were computed in time zone {zone}, and this session is in another", "")
+
+
 def spark_only(why: str) -> Reason:
     return replace(REASONS["SPARK_ONLY"], why=f"Spark computes it again, since the native kernel does not take the query: {why}")
 

@@ -33,6 +33,7 @@ from nearly.rewrite.views.split_view import StoredView
 from nearly.rewrite.views.use_stored import StoredPlan, use_stored
 from nearly.views.catalogue import Views
 from nearly.views.definition import PlannedView, is_stored_so, loosened, plan_view, stored_groups
+from nearly.views.explaining import is_open
 from nearly.views.moving import definition_of
 from nearly.views.sampling.asking import Asking, ViewAnswer
 from nearly.views.sampling.asking import Question as Sampled
@@ -134,6 +135,8 @@ class ViewAnswerer:
         planned = self._planned(table, [loosened(each, old.get(each.name)) for each in inputs])
         if planned.stored is None:
             raise No("Spark alone knows what it means")
+        if old and is_open(planned):
+            raise No("it is stale, and its rows may be others each time they are computed; refresh it")
         plan = use_stored(prepared.query.plan, _stored_plan(table, planned, planned.stored))
         if plan is None:
             raise No("it does not hold what the query asks for")
@@ -168,6 +171,8 @@ class ViewAnswerer:
             while len(self._plans) > REMEMBERED:
                 self._plans.popitem(last=False)
         planned = self._plans[key]
+        if planned.zone != definition.zone:
+            raise No(f"its rows were computed in time zone {definition.zone}; refresh it")
         if not is_stored_so(table, planned):
             raise No("its tables have other columns now; refresh it")
         return planned
@@ -233,7 +238,7 @@ class ViewAnswerer:
 
     def _change(self, match: _Match) -> dict[str, pa.Table]:
         """What came and went in the stored rows since: whole rows, and keys."""
-        plan, names = match.stored.maintained, list(match.stored.columns)
+        plan, names = match.stored.kept, list(match.stored.columns)
         after = {each.name: each for each in match.planned.inputs}
         rows = net_change(self.views.engine, plan, match.old, after, stored_groups(match.table, match.stored)).rows
         weights = rows.column(rows.num_columns - 1).to_numpy()

@@ -55,17 +55,22 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`inputs` are the tables and views that a view is made of, `leaves` the tables below them, all in one consistent version."""
+    """`inputs` are the tables and views that a view is made of, `leaves` the tables below them, all in one consistent version.
+
+    `values` are the single values inside the view's query in these versions, as JSON can hold them.
+    """
 
     inputs: Mapping[str, At]
     leaves: Mapping[str, At]
     refreshes: tuple[Refresh, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def notes(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return {
             "inputs": _stored(self.inputs), "leaves": _stored(self.leaves), "refreshes": [each.content for each in self.refreshes],
+            "values": dict(self.values),
         }  # fmt: skip
 
     def after(self, refresh: Refresh) -> State:
@@ -75,7 +80,7 @@ class State:
 def state_of(notes: Mapping[str, Any]) -> State:
     """The state of which the notes were made."""
     refreshes = tuple(Refresh(dt.datetime.fromisoformat(time), *rest) for time, *rest in notes["refreshes"])
-    return State(_read(notes["inputs"]), _read(notes["leaves"]), refreshes)
+    return State(_read(notes["inputs"]), _read(notes["leaves"]), refreshes, notes.get("values", {}))
 
 
 def versions_of(tables: Iterable[Table]) -> dict[str, At]:

@@ -26,7 +26,7 @@ from nearly.engine.storage.batches import Batch
 from nearly.engine.storage.blocks import PartitionValue
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.manifest import FileEntry
-from nearly.errors import EngineError, SchemaError
+from nearly.errors import EngineError, SchemaError, Unsupported
 from nearly.plan.quoting import native_name
 from nearly.plan.types import DataType, to_arrow
 
@@ -53,6 +53,7 @@ def changes(engine: Engine, name: str, since: int, until: int | None = None) -> 
     first, end = engine.catalog.at(name, since), engine.catalog.at(name, last)
     if _shape(first) != _shape(end):
         raise SchemaError(f"table {name!r} has other columns in version {last} than in version {since}")
+    _refuse_told(end)
     if end.schema.reading is None:
         found = steps(engine, name, since, last, end.column_names)
         return pa.concat_tables([_empty(end), *(part for step in found for part in _parts(end, step))])
@@ -168,9 +169,10 @@ def _shown(engine: Engine, table: Table, parts: list[pa.Table]) -> list[pa.Table
         elif (old in shown) != (new in shown):
             kinds[old], kinds[new] = DELETE, INSERT
     chosen = [number for number in shown if number in kept]
+    places = pa.array([shown[number] for number in chosen], pa.int64())
     facts = told.set_column(told.column_names.index(KIND), KIND, pa.array(kinds, pa.string())).select([KIND, VERSION, TIME])
-    found = rows.take([shown[number] for number in chosen])
-    for name, column in zip(facts.column_names, facts.take(chosen).columns, strict=True):
+    found = rows.take(places)
+    for name, column in zip(facts.column_names, facts.take(pa.array(chosen, pa.int64())).columns, strict=True):
         found = found.append_column(name, column)
     return [found.cast(_schema(shown_table(table)))]
 
@@ -187,6 +189,13 @@ def _refuse_odd(table: Table, since: int, until: int) -> None:
         raise SchemaError(
             f"changes since {since} until {until}: table {table.name!r} is at version {table.version}, and since comes first"
         )
+
+
+def _refuse_told(table: Table) -> None:
+    """What happened to a row is told beside its columns."""
+    taken = {each.lower() for each in (KIND, VERSION, TIME)} & {each.name.lower() for each in shown_table(table).columns}
+    if taken:
+        raise Unsupported(f"table {table.name!r} has a column {min(taken)!r}, by which changes are told; read it through a view")
 
 
 def _came(table: Table, batch: Batch, columns: Sequence[str]) -> pa.Table:

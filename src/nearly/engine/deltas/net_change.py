@@ -26,9 +26,9 @@ Law: the rows of `plan` over `before`, with these changes, are those of `plan` o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import duckdb
@@ -45,11 +45,11 @@ from nearly.engine.native.failures import NativeFailure
 from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, Unsupported
 from nearly.plan.depth import deep_recursion
-from nearly.plan.nodes import Plan
+from nearly.plan.nodes import Input, Plan
 from nearly.plan.types import is_simple, to_arrow
 from nearly.rewrite.delta.changed import Delta, TableChange
 from nearly.rewrite.delta.delta import delta
-from nearly.rewrite.delta.open_limits import has_open_limit
+from nearly.rewrite.delta.open_rows import has_open_limit
 from nearly.rewrite.delta.whole import new_minus_old
 
 WEIGHT = "_weight"
@@ -70,6 +70,7 @@ class NetChange:
     source: str
     stages: tuple[StageRun, ...] = ()
     reason: str | None = None
+    parts: Mapping[Plan, pa.Table] = field(default_factory=dict)
 
 
 def net_change(
@@ -78,10 +79,11 @@ def net_change(
     before: Mapping[str, Table],
     after: Mapping[str, Table],
     stored: Mapping[Plan, Plan] | None = None,
+    parts: tuple[Plan, ...] = (),
 ) -> NetChange:
-    """How the rows of a plan change."""
-    with changing(engine, plan, before, after, stored) as found:
-        return NetChange(found.table(), found.source, found.stages, found.reason)
+    """How the rows of a plan change, and those of some parts of it."""
+    with changing(engine, plan, before, after, stored, parts) as found:
+        return NetChange(found.table(), found.source, found.stages, found.reason, found.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class Found:
     source: str
     stages: tuple[StageRun, ...] = ()
     reason: str | None = None
+    parts: Mapping[Plan, pa.Table] = field(default_factory=dict)
+    """How the rows of parts of the plan changed, as far as that was found on the way."""
     _cursor: duckdb.DuckDBPyConnection | None = None
     _rows: pa.Table | None = None
 
@@ -120,6 +124,7 @@ def changing(
     before: Mapping[str, Table],
     after: Mapping[str, Table],
     stored: Mapping[Plan, Plan] | None = None,
+    parts: tuple[Plan, ...] = (),
 ) -> Iterator[Found]:
     """The change of a plan's rows, for as long as this is open."""
     with deep_recursion():
@@ -132,21 +137,22 @@ def changing(
     with engine.reading(tables.all):
         pinned.native.local.configure(pinned.native.settings)
         with pinned.native.local.cursor() as cursor:
-            yield _found(pinned, plan, tables, schema, stored or {}, cursor)
+            yield _found(pinned, plan, tables, schema, stored or {}, cursor, parts)
 
 
 @deep_recursion()
 def _found(
-    pinned: Engine, plan: Plan, tables: Tables, schema: pa.Schema, stored: Mapping[Plan, Plan], cursor: duckdb.DuckDBPyConnection
-) -> Found:
+    pinned: Engine, plan: Plan, tables: Tables, schema: pa.Schema, stored: Mapping[Plan, Plan],
+    cursor: duckdb.DuckDBPyConnection, parts: tuple[Plan, ...],
+) -> Found:  # fmt: skip
     """By deltas; else all of it, by the native kernel, and in the end by Spark, which also judges what is an error."""
     reason = pinned.native.refused_types(plan)
     reason = reason or (LIMITED if has_open_limit(plan, pinned.catalog.schema) else None)
     for made in (planned_delta, _whole) if reason is None else (_whole,) if reason == LIMITED else ():
         try:
-            planned = made(plan, tables, stored)
+            planned = made(plan, tables, stored, parts)
             runs = _run(pinned, TableReader.of(pinned.native, tables, plan, stored.values()), planned, cursor) if planned else ()
-            return Found(schema, "native", runs, reason, cursor)
+            return Found(schema, "native", runs, reason, _parts(planned, parts, runs, cursor), cursor)
         except Unsupported as trouble:
             reason = reason or str(trouble)
         except NativeFailure as failure:
@@ -156,21 +162,37 @@ def _found(
             reason = reason or str(failure)
     rows = pinned.spark.run(_whole(plan, tables, {}).result)
     found = rows.rename_columns(schema.names)
-    return Found(_schema(plan, found.schema), "spark", (), reason, None, found)
+    return Found(_schema(plan, found.schema), "spark", (), reason, {}, None, found)
 
 
-def planned_delta(plan: Plan, tables: Tables, stored: Mapping[Plan, Plan]) -> Delta | None:
+def _parts(
+    planned: Delta | None, parts: tuple[Plan, ...], runs: Sequence[StageRun], cursor: duckdb.DuckDBPyConnection
+) -> dict[Plan, pa.Table]:
+    """The rows of parts that came and went, with their weights; of those that did not change none."""
+    rows, found = {run.name: run.rows for run in runs}, dict[Plan, pa.Table]()
+    for part, change in zip(parts, planned.parts if planned is not None else (), strict=False):
+        names = [*(column.name for column in part.columns), *([] if change is None else [change.weight.name])]
+        if change is None or not isinstance(change.plan, Input) or not rows[change.plan.source]:
+            found[part] = _schema(part).empty_table()
+        else:
+            found[part] = Workspace(cursor).rows(change.plan.source).select(names)
+    return found
+
+
+def planned_delta(plan: Plan, tables: Tables, stored: Mapping[Plan, Plan], parts: tuple[Plan, ...] = ()) -> Delta | None:
     """The stages of a change: the same from refresh to refresh, since they name tables, not versions."""
     large = frozenset(table.name.lower() for table in tables.all if table.rows > STATIC_ROWS)
-    return _delta(plan, tables.changes, tuple(stored.items()), large)
+    return _delta(plan, tables.changes, tuple(stored.items()), large, parts)
 
 
 @lru_cache(maxsize=256)
-def _delta(plan: Plan, changes: Changes, stored: tuple[tuple[Plan, Plan], ...], large: frozenset[str]) -> Delta | None:
-    return delta(plan, dict(changes), dict(stored), large)
+def _delta(
+    plan: Plan, changes: Changes, stored: tuple[tuple[Plan, Plan], ...], large: frozenset[str], parts: tuple[Plan, ...]
+) -> Delta | None:
+    return delta(plan, dict(changes), dict(stored), large, parts)
 
 
-def _whole(plan: Plan, tables: Tables, stored: Mapping[Plan, Plan]) -> Delta:
+def _whole(plan: Plan, tables: Tables, stored: Mapping[Plan, Plan], parts: tuple[Plan, ...] = ()) -> Delta:
     return new_minus_old(plan, dict(tables.changes), {})
 
 

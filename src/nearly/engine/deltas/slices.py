@@ -151,14 +151,15 @@ class Slices:
         """The rows with some keys in the version before, from those of the present one, which has the keys, and the change."""
         moved = next(each for each in self.tables.moved.values() if each.names.before.lower() == table)
         names = ", ".join(native_name(each) for each in self.tables.columns_of(moved.after))
+        weight = native_name(WEIGHT)  # no table of a view has a column of this name
         both = (
-            f"SELECT {names}, 1 AS w FROM {native_name(now.rows)} UNION ALL "
-            f"SELECT {names}, -{native_name(WEIGHT)} AS w FROM {native_name(moved.names.source)}"
+            f"SELECT {names}, 1 AS {weight} FROM {native_name(now.rows)} UNION ALL "
+            f"SELECT {names}, -{weight} AS {weight} FROM {native_name(moved.names.source)}"
         )
         test = f"s.{native_name(column)} {equality(self.space, keys)} n.k"
         matching = f"SELECT s.* FROM ({both}) AS s SEMI JOIN {native_name(keys)} AS n ON {test}"
-        net = f"SELECT {names}, sum(w)::BIGINT AS w FROM ({matching}) GROUP BY ALL HAVING sum(w) > 0"
-        return f"SELECT {names} FROM (SELECT {names}, unnest(range(w)) FROM ({net}))"
+        net = f"SELECT {names}, sum({weight})::BIGINT AS {weight} FROM ({matching}) GROUP BY ALL HAVING sum({weight}) > 0"
+        return f"SELECT {names} FROM (SELECT {names}, unnest(range({weight})) FROM ({net}))"
 
 
 def _asked(node: Join, scan: Scan) -> tuple[str, Keys] | None:

@@ -19,7 +19,8 @@ class ViewDefinition:
     """A query whose rows are kept.
 
     `reading` is None where the stored rows are what users see. `key` is what the user said identifies a row; `sample` is the share
-    of the view that is cleaned first when it is stale, `every` the seconds between two refreshes in the background.
+    of the view that is cleaned first when it is stale, `every` the seconds between two refreshes in the background. `zone` is the
+    time zone of the session that computed the rows, where another zone would give others.
     """
 
     text: str
@@ -28,6 +29,7 @@ class ViewDefinition:
     key: tuple[str, ...] = ()
     sample: float | None = None
     every: float | None = None
+    zone: str | None = None
 
     @property
     def content(self) -> dict[str, Any]:
@@ -35,11 +37,12 @@ class ViewDefinition:
         reading = self.reading and {"plan": stored(self.reading.plan), "names": list(self.reading.names)}
         return {
             "text": self.text, "reading": reading, "policy": self.policy, "key": list(self.key), "sample": self.sample,
-            "every": self.every,
+            "every": self.every, "zone": self.zone,
         }  # fmt: skip
 
 
 def read_definition(read: Any) -> ViewDefinition:
     """The definition of which `content` was made."""
     reading = read["reading"] and Reading(restored(read["reading"]["plan"]), tuple(read["reading"]["names"]))
-    return ViewDefinition(read["text"], reading, read["policy"], tuple(read["key"]), read["sample"], read["every"])
+    zone = read.get("zone")
+    return ViewDefinition(read["text"], reading, read["policy"], tuple(read["key"]), read["sample"], read["every"], zone)

@@ -55,11 +55,15 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """Stages in order, and the plan of the change itself: the columns asked for, then their weight."""
+    """Stages in order, and the plan of the change itself: the columns asked for, then their weight.
+
+    `parts` are the changes of other plans that were asked for, each a stage of its own; None where none of its tables changed.
+    """
 
     stages: tuple[Stage, ...]
     result: Plan
     weight: Column
+    parts: tuple[Changed | None, ...] = ()
 
 
 Rule = Callable[..., Changed | None]
@@ -85,6 +89,7 @@ class Deltas:
     _kept: dict[Plan, Changed | None] = field(default_factory=dict)
     _old: dict[Plan, Plan] = field(default_factory=dict)
     _inputs: dict[Plan, Input] = field(default_factory=dict)
+    _values: dict[Plan, Plan] = field(default_factory=dict)
 
     def of(self, plan: Plan) -> Changed | None:
         """The delta of a plan, under the plan's columns; None where no table below it changed."""
@@ -143,10 +148,26 @@ class Deltas:
         return plan.map_children(self.old)
 
     def now(self, plan: Plan) -> Plan:
-        """The plan over the tables as they are; what did not change is read from where its old rows lie."""
+        """The plan over the tables as they are; what did not change is read from where its old rows lie.
+
+        A single value that is kept is what it was, and how it changed.
+        """
         if not self.stored:
             return plan
-        return plan.map_children(self.now) if self.touches(plan) else self.old(plan)
+        if not self.touches(plan):
+            return self.old(plan)
+        return self._value(plan) if plan in self.stored and is_value(plan) else self.computed(plan)
+
+    def computed(self, plan: Plan) -> Plan:
+        """The plan over the tables as they are, though its own old rows may be stored."""
+        return plan.map_children(self.now)
+
+    def _value(self, plan: Plan) -> Plan:
+        if plan not in self._values:
+            change = self.kept(plan)
+            terms = [self.weighted(self.old(plan), plan.columns, ONE), *([] if change is None else [change])]
+            self._values[plan] = Project(self.consolidated(self.union(plan.columns, terms), "value").plan, passed(plan.columns))
+        return self._values[plan]
 
     def weighted(self, plan: Plan, columns: Sequence[Column], weight: Expression) -> Changed:
         """Some columns of a plan, and a weight for its rows."""
@@ -166,6 +187,11 @@ class Deltas:
 
 
 ONE, MINUS_ONE = Literal(LONG, 1), Literal(LONG, -1)
+
+
+def is_value(plan: Plan) -> bool:
+    """Whether a plan is one group of all rows, which is there for no rows, too."""
+    return isinstance(plan, GroupBy) and not plan.keys and plan.sets is None
 
 
 def net_rows(found: Changed, fresh: FreshNames) -> Changed:

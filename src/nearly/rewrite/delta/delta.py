@@ -33,9 +33,13 @@ RULES: dict[type[Plan], Rule] = {
 
 
 def delta(
-    plan: Plan, changes: Mapping[str, TableChange], stored: Mapping[Plan, Plan] | None = None, large: Collection[str] = ()
+    plan: Plan,
+    changes: Mapping[str, TableChange],
+    stored: Mapping[Plan, Plan] | None = None,
+    large: Collection[str] = (),
+    parts: Sequence[Plan] = (),
 ) -> Delta | None:
-    """How the rows of a rewritten plan change; None when none of its tables did.
+    """How the rows of a rewritten plan change, and those of some parts of it; None when none of its tables did.
 
     `changes` are the tables that changed, by their names in lower case. `stored` tells where the old rows of parts of the plan lie.
     Tables that are `large` are read by keys wherever these are known.
@@ -44,8 +48,9 @@ def delta(
     found = deltas.of(plan)
     if found is None:
         return None
+    kept = tuple(deltas.kept(part) for part in parts)
     net = net_rows(found, deltas.fresh)
-    return Delta(tuple(deltas.stages), net.plan, net.weight)
+    return Delta(tuple(deltas.stages), net.plan, net.weight, kept)
 
 
 def deltas_of(

@@ -29,7 +29,7 @@ def grouped(deltas: Deltas, plan: GroupBy) -> Changed | None:
     if found is not None:
         return merged(deltas, plan, found, change, touched)
     keys = [key.column for key in plan.keys]
-    versions = ((deltas.now(plan), ONE), (deltas.old(plan), MINUS_ONE))
+    versions = ((deltas.computed(plan), ONE), (deltas.old(plan), MINUS_ONE))
     return deltas.union(
         plan.columns, (deltas.weighted(touched.of(deltas, each, keys), plan.columns, weight) for each, weight in versions)
     )

@@ -34,7 +34,7 @@ def merged(deltas: Deltas, plan: GroupBy, found: Partials, change: Changed, touc
     if doubt is not None:
         doubtful = Project(Filter(both, conjunction([*alive, doubt]) or doubt), passed(keys))
         again = Touched(deltas.stage("doubtful", doubtful), tuple(keys))
-        terms.append(deltas.weighted(again.of(deltas, deltas.now(plan), keys), plan.columns, ONE))
+        terms.append(deltas.weighted(again.of(deltas, deltas.computed(plan), keys), plan.columns, ONE))
     return deltas.union(plan.columns, terms)
 
 

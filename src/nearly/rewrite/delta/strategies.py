@@ -14,7 +14,8 @@ from nearly.plan.expressions import AggregateCall, Expression, UserCall, walk
 from nearly.plan.nodes import Apply, GroupBy, Join, Limit, Plan, Project, SetOperation, Window
 from nearly.plan.properties import equated
 from nearly.plan.schema import FindTable
-from nearly.rewrite.delta.open_limits import is_total
+from nearly.rewrite.delta.drift import decides_by_drift
+from nearly.rewrite.delta.open_rows import has_open_ties, is_total
 from nearly.rewrite.delta.partials import is_mergeable
 from nearly.rewrite.delta.reasons import REASONS, Reason
 from nearly.rewrite.delta.restrict import common_partition
@@ -57,13 +58,17 @@ def _walked(plan: Plan, find_table: FindTable, stored: Collection[Plan], depth: 
 def _strategy(plan: Plan, find_table: FindTable, stored: Collection[Plan]) -> tuple[str, str | None]:
     if any(isinstance(part, UserCall) for expression in plan.expressions() for part in walk(expression)):
         return WHOLE, "USER_FUNCTION"
+    if decides_by_drift(plan):
+        return WHOLE, "DOUBLES_AS_KEYS"
     match plan:
         case GroupBy():
             return _of_groups(plan, stored)
         case Join():
             return _of_join(plan)
         case Window():
-            return (TOUCHED, None) if common_partition(plan) else (WHOLE, "WINDOW_WITHOUT_PARTITION")
+            return _of_window(plan, find_table)
+        case Limit() if not plan.names:
+            return TOUCHED, None
         case Limit():
             return WHOLE, "LIMIT_BELOW" if is_total(plan.child, find_table) else "LIMIT_WITHOUT_TOTAL_ORDER"
         case Apply():
@@ -89,6 +94,12 @@ def _why_not_merged(odd: Collection[Expression]) -> str:
     if all(each.function in ("sum", "avg") and not each.distinct for each in calls):
         return "DOUBLES"
     return "DISTINCT_VALUES" if all(each.distinct for each in calls) else "NOT_MERGEABLE"
+
+
+def _of_window(plan: Window, find_table: FindTable) -> tuple[str, str | None]:
+    if has_open_ties(plan, find_table):
+        return WHOLE, "WINDOW_WITHOUT_TOTAL_ORDER"
+    return (TOUCHED, None) if common_partition(plan) else (WHOLE, "WINDOW_WITHOUT_PARTITION")
 
 
 def _of_join(plan: Join) -> tuple[str, str | None]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from nearly.plan.nodes import Limit, Plan
 from nearly.rewrite.delta.changed import MINUS_ONE, ONE, Changed, Delta, Deltas, TableChange, net_rows
+from nearly.rewrite.delta.touched import Touched
 
 
 def whole(deltas: Deltas, plan: Plan) -> Changed | None:
@@ -26,5 +27,12 @@ def new_minus_old(plan: Plan, changes: Mapping[str, TableChange], stored: Mappin
 
 
 def limit(deltas: Deltas, plan: Limit) -> Changed | None:
-    """Which rows are first depends on all of them."""
-    return whole(deltas, plan)
+    """Which rows are first depends on all of them; where nobody looks at them, as in EXISTS, only whether some changed matters."""
+    if plan.names:
+        return whole(deltas, plan)
+    change = deltas.kept(plan.child)
+    if change is None:
+        return None
+    touched = Touched(change.plan, ())
+    versions = ((deltas.now(plan), ONE), (deltas.old(plan), MINUS_ONE))
+    return deltas.union((), (deltas.weighted(touched.of(deltas, each, ()), (), weight) for each, weight in versions))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import Column, Expression, SortKey, columns_of, substitute
 from nearly.plan.nodes import Filter, GroupBy, Limit, Plan, Project, Sort
+from nearly.rewrite.delta.changed import is_value
 from nearly.rewrite.delta.partials import partials
 
 
@@ -20,6 +21,32 @@ def with_partials(plan: Plan) -> Plan:
         return node if found is None or found.plan == node else found.finished(found.plan)
 
     return plan.transform(change)
+
+
+def with_values(plan: Plan) -> Plan:
+    """The plan whose single values, as of scalar subqueries, are partial results, where they have some. Law: it has the same rows.
+
+    Where the row of such a group without keys is kept, only rows that changed are looked at; save when its least or greatest value
+    went.
+    """
+    fresh = FreshNames("value")
+
+    def change(node: Plan) -> Plan:
+        found = partials(node, fresh) if isinstance(node, GroupBy) and is_value(node) else None
+        return node if found is None or found.plan == node else found.finished(found.plan)
+
+    return plan.transform(change)
+
+
+def values_of(plan: Plan) -> tuple[GroupBy, ...]:
+    """The single values below a plan that can be kept."""
+    below = (node for child in plan.children for node in child.walk())
+    return tuple(dict.fromkeys(node for node in below if isinstance(node, GroupBy) and is_value(node) and _is_partial(node)))
+
+
+def _is_partial(plan: GroupBy) -> bool:
+    found = partials(plan, FreshNames("value"))
+    return found is not None and found.plan == plan
 
 
 def over_stored(plan: Plan, stored: Mapping[Plan, Plan]) -> Plan:

@@ -33,7 +33,9 @@ from nearly.plan.properties import keys
 from nearly.plan.reading import STORED, Reading
 from nearly.plan.schema import FindTable, TableSchema
 from nearly.plan.types import INT, NULL
+from nearly.rewrite.delta.open_rows import settle_ties
 from nearly.rewrite.delta.partials import partials
+from nearly.rewrite.delta.with_partials import with_values
 from nearly.rewrite.logical.prune import prune
 from nearly.rewrite.logical.sizes import size
 
@@ -50,6 +52,11 @@ class StoredView:
     reading: Reading | None
     key: tuple[str, ...] = ()
 
+    @property
+    def kept(self) -> Plan:
+        """The maintained plan in the form that is brought up to date: single values inside it are partial results."""
+        return with_values(self.maintained)
+
     def groups_in(self, table: TableSchema) -> dict[Plan, Plan]:
         """Where its groups can be read: they are what is stored. Of other rows nothing is gained by reading them there."""
         if not isinstance(self.maintained, GroupBy):
@@ -63,6 +70,7 @@ class StoredView:
 def split_view(plan: Plan, names: Sequence[str], find_table: FindTable) -> StoredView:
     """The two plans of a query whose columns have these names, which differ."""
     fresh = FreshNames("view")
+    plan = settle_ties(plan, find_table)
     upper, core = _peeled(plan, find_table)
     rows, shown = _stored(core, fresh, find_table)
     read = shown

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nearly.engine.changes.positions import run_here
-from nearly.engine.deltas.net_change import WEIGHT, net_change
+from nearly.engine.deltas.net_change import net_change
 from nearly.engine.engine import Engine
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.ticket_order import files_below
@@ -26,6 +26,7 @@ from nearly.plan.expressions import FALSE, TRUE, Call, Column, Expression, same
 from nearly.plan.functions.tickets import TICKETS, drawn, ticket
 from nearly.plan.nodes import Field, Filter, GroupBy, Input, Join, Output, Plan, Project, Scan
 from nearly.plan.types import BOOLEAN, to_arrow
+from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.passes import rewrite
 from nearly.rewrite.sample.push_hash import push_hash
 from nearly.views.sampling.sample import CleanSample, Rows

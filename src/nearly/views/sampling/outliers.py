@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nearly.engine.deltas.net_change import WEIGHT, net_change
+from nearly.engine.deltas.net_change import net_change
 from nearly.engine.engine import Engine
 from nearly.engine.storage.layouts import Table
 from nearly.errors import SchemaError, unknown
@@ -25,6 +25,7 @@ from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Lit
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import Field, Filter, GroupBy, Limit, Output, Plan, Project, Scan, Sort
 from nearly.plan.types import BOOLEAN, DOUBLE, is_numeric
+from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.passes import rewrite
 from nearly.views.sampling.cleaning import StaleView, drawn_rows, untouched
 from nearly.views.sampling.sample import CleanSample, Rows

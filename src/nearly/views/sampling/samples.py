@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from nearly.answer import Answer
-from nearly.engine.deltas.net_change import WEIGHT
 from nearly.engine.engine import Engine
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.planner import Prepared
@@ -26,6 +25,7 @@ from nearly.errors import Conflict, SchemaError, Unsupported
 from nearly.plan.expressions import AggregateCall, Column
 from nearly.plan.nodes import Field, GroupBy, Output, Scan, passed
 from nearly.plan.types import LONG
+from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.passes import rewrite
 from nearly.rewrite.sample.sampling_columns import sampling_columns
 from nearly.rewrite.views.split_view import StoredView

@@ -347,37 +347,53 @@ select kind from event where kind not in (select id from kind where label <> 'on
 --                     Scan kind@before [id, label]
 --                     Project key_delta12 = kind_2
 --                       Input touched_delta10
--- change_delta21:
---   Filter (weight_delta20 <> 0)
---     Aggregate by [] of [weight_delta20 = sum(weight_delta19)]
+-- change_delta18:
+--   Filter (weight_delta17 <> 0)
+--     Aggregate by [] of [weight_delta17 = sum(weight_delta5)]
+--       Project weight_delta5
+--         Project id_7 = id_5, weight_delta5
+--           Filter (label_6 <> 'one')
+--             Project id_5 = id, label_6 = label, weight_delta5 = nearly_weight
+--               Input kind@change
+-- change_delta23:
+--   Filter (weight_delta22 <> 0)
+--     Aggregate by [] of [weight_delta22 = sum(weight_delta21)]
 --       Union all
---         Project weight_delta17
---           Project weight_delta17 = 1
---             Limit 1
---               Project
---                 Project id_7 = id_5
---                   Filter (label_6 <> 'one')
---                     Scan kind [id, label]
---         Project weight_delta18
---           Project weight_delta18 = -1
---             Limit 1
---               Project
---                 Project id_7 = id_5
---                   Filter (label_6 <> 'one')
---                     Scan kind@before [id, label]
--- touched_delta23:
---   Aggregate by [kind_2] of [weight_delta22 = count(*)]
+--         Project weight_delta19
+--           Project weight_delta19 = 1
+--             Join semi on True
+--               Limit 1
+--                 Project
+--                   Project id_7 = id_5
+--                     Filter (label_6 <> 'one')
+--                       Scan kind [id, label]
+--               Limit 1
+--                 Project
+--                   Input change_delta18
+--         Project weight_delta20
+--           Project weight_delta20 = -1
+--             Join semi on True
+--               Limit 1
+--                 Project
+--                   Project id_7 = id_5
+--                     Filter (label_6 <> 'one')
+--                       Scan kind@before [id, label]
+--               Limit 1
+--                 Project
+--                   Input change_delta18
+-- touched_delta25:
+--   Aggregate by [kind_2] of [weight_delta24 = count(*)]
 --     Join semi on isnull(kind_2)
 --       Join anti on (kind_2 = id_7)
 --         Scan event@before [kind]
 --         Project id_7 = id_5
 --           Filter (label_6 <> 'one')
 --             Scan kind@before [id, label]
---       Input change_delta21
+--       Input change_delta23
 -- change:
---   Filter (weight_delta26 <> 0)
---     Aggregate by [kind_8] of [weight_delta26 = sum(weight_delta25)]
---       Project kind_8 = kind_2, weight_delta25
+--   Filter (weight_delta28 <> 0)
+--     Aggregate by [kind_8] of [weight_delta28 = sum(weight_delta27)]
+--       Project kind_8 = kind_2, weight_delta27
 --         Union all
 --           Union all
 --             Project kind_2, weight_delta15
@@ -388,18 +404,18 @@ select kind from event where kind not in (select id from kind where label <> 'on
 --                     Project id_7 = id_5
 --                       Filter (label_6 <> 'one')
 --                         Scan kind [id, label]
---             Project kind_2, weight_delta22
+--             Project kind_2, weight_delta24
 --               Join anti on isnull(kind_2)
---                 Input touched_delta23
+--                 Input touched_delta25
 --                 Limit 1
 --                   Project
 --                     Project id_7 = id_5
 --                       Filter (label_6 <> 'one')
 --                         Scan kind [id, label]
---           Project kind_2, weight_delta24
---             Project kind_2, weight_delta24 = neg(weight_delta22)
+--           Project kind_2, weight_delta26
+--             Project kind_2, weight_delta26 = neg(weight_delta24)
 --               Join anti on isnull(kind_2)
---                 Input touched_delta23
+--                 Input touched_delta25
 --                 Limit 1
 --                   Project
 --                     Project id_7 = id_5

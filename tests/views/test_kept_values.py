@@ -1,0 +1,115 @@
+"""Single values inside a view's query: kept beside its rows, in the same versions, and not computed from all rows again."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import nearly
+from nearly.errors import NearlyError
+from nearly.plan.nodes import Plan, Scan
+from nearly.rewrite.delta.changed import TableChange
+from nearly.rewrite.delta.delta import delta
+from nearly.views.kept_values import known_values, values_now
+from nearly.views.moving import Move
+from nearly.views.view import View
+from tests.engine.deltas.histories import Histories
+from tests.fixtures.agreement import difference
+from tests.fixtures.driver_only import driver_only
+from tests.fixtures.long import first_quick
+
+TEXTS = (
+    "select a, b from t where n > (select avg(n) from u)",
+    "select a, count(*) as c from t where b >= (select max(b) from t where s is not null) group by a",
+    "select s, sum(n) as total from t group by s having sum(n) > (select sum(n) / 4 from t)",
+    "select r.a, v.m, v.c from r left join (select max(d) as m, count(*) as c from u) v on r.d < v.m",
+    "select a from t where b > (select min(b) from u where a > (select avg(a) from r))",
+    "select v.c, t.s from (select count(a) as c, min(s) as m from u) v join t on t.s = v.m",
+    "select a, (select count(*) from u) as c, (select bool_and(a > 0) from r) as p from t",
+    "select (select max(d) from t) as x, (select sum(a) from u) as y",
+    "select d from t where d = (select max(d) from t) union all select d from u where a < (select avg(b) from r)",
+    "select b from t where a in (select a from u) and n < (select max(n) from (select s, sum(n) as n from r group by s))",
+    "select a, b from t where not exists (select 1 from u where n > (select max(n) from r))",
+)
+
+
+def _planned(db: nearly.Session, view: View) -> Move:
+    catalog = db._engine.catalog
+    pinned = {name.lower(): catalog.table(name) for name in view.state.inputs}
+    return Move(db._engine, view.table, view.state, view.state, pinned, db._open_views.maintenance.plans)
+
+
+def kept_and_expected(db: nearly.Session, view: View) -> tuple[Any, Any]:
+    """What is kept of the view's values, and what they are in the versions that it is of."""
+    move = _planned(db, view)
+    assert move.planned.stored is not None
+    return view.state.values, values_now(db._engine, move.planned.stored.kept, move.planned.inputs)
+
+
+@pytest.mark.parametrize("seed", first_quick(range(12), 3))
+def test_oracle_of_random_histories(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Move, "_too_much", lambda *_: None)
+    pick = random.Random(seed).choice
+    world = Histories(tmp_path, pick)
+    try:
+        views = {f"v{place}": text for place, text in enumerate(TEXTS)}
+        for name, text in views.items():
+            world.db.create_view(name, text)
+        for step in range(5):
+            world.step()
+            if step == 2:
+                world.db.close()
+                world.db = driver_only(tmp_path / "catalog")
+            for name, text in views.items():
+                if pick((True, True, False)):
+                    _judge(world.db, name, text)
+    finally:
+        world.db.close()
+
+
+def _judge(db: nearly.Session, name: str, text: str) -> None:
+    try:
+        expected = db.sql(text, kernel="native").exact().table
+    except NearlyError:
+        return
+    view = db.view(name).refresh()
+    found = db.sql(f"select * from {name}", kernel="native").exact().table
+    assert difference(expected, found, "select 1") is None, f"{text} by {view.history[0].strategy}"
+    kept, values = kept_and_expected(db, view)
+    assert kept == values, text
+    assert values
+
+
+def test_the_rows_below_a_value_are_not_read_again(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": [1, 2, 3, 4], "x": [10, 20, 30, 40]}), tmp_path / "t.parquet")
+    pq.write_table(pa.table({"y": [10, 30]}), tmp_path / "u.parquet")
+    with driver_only(tmp_path / "catalog") as db:
+        for name in ("t", "u"):
+            db.register(name, str(tmp_path / f"{name}.parquet"))
+        view = db.create_view("above", "select k from t where x > (select avg(y) from u)", policy="incremental")
+        plan = _planned(db, view).planned.stored
+        assert plan is not None
+        known = known_values(plan.kept, view.state.values)
+        changes = {name: TableChange.of(name) for name in ("t", "u")}
+        assert {"u", "u@before"} & _read(plan.kept, changes, {})
+        assert _read(plan.kept, changes, known) <= {"t", "t@before"}
+        db.insert("u", [{"y": 35}])
+        db.insert("t", [{"k": 5, "x": 50}])
+        view.refresh()
+        assert db.sql("select k from above order by k").exact().table["k"].to_pylist() == [3, 4, 5]
+        db.delete("u", where="y = 10")
+        view.refresh()
+        assert db.sql("select k from above order by k").exact().table["k"].to_pylist() == [4, 5]
+
+
+def _read(plan: Plan, changes: dict[str, TableChange], known: dict[Plan, Plan]) -> set[str]:
+    """The tables that the stages of a change read, beside the change."""
+    found = delta(plan, changes, known)
+    assert found is not None
+    stages = [*(stage.plan for stage in found.stages), found.result]
+    return {node.table for stage in stages for node in stage.walk() if isinstance(node, Scan)}
