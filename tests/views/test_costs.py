@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from nearly.rewrite.delta.strategies import DELTA, WHOLE
+from nearly.rewrite.delta.strategy.strategies import DELTA, WHOLE
 from nearly.views.costs import FARTHEST, corrected
 from nearly.views.states import Refresh
 

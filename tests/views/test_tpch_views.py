@@ -9,7 +9,7 @@ import pytest
 from benchmarks.agreement import difference
 from benchmarks.tpch.data import ensure_tables
 from benchmarks.tpch.queries import NUMBERS, query
-from nearly.rewrite.delta.strategies import WHOLE
+from nearly.rewrite.delta.strategy.strategies import WHOLE
 from tests.engine.deltas.test_tpch_changes import SCALE, refresh
 from tests.fixtures.driver_only import driver_only
 

@@ -13,7 +13,7 @@ from math import ceil
 import numpy as np
 
 from nearly.errors import SchemaError, Unsupported
-from nearly.rewrite.delta.strategies import WHOLE
+from nearly.rewrite.delta.strategy.strategies import WHOLE
 from nearly.views.states import Refresh
 
 

@@ -19,7 +19,7 @@ from nearly.errors import SchemaError, Unsupported, unknown
 from nearly.plan.depth import deep_recursion
 from nearly.plan.syntax.parse import check_query
 from nearly.plan.time_between import seconds_of
-from nearly.rewrite.delta.strategies import WHOLE
+from nearly.rewrite.delta.strategy.strategies import WHOLE
 from nearly.views.costs import Costs
 from nearly.views.definition import PlannedView, plan_view
 from nearly.views.explaining import explained, finding, obstacles

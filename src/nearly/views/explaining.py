@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nearly.plan.explain import explain
 from nearly.plan.schema import FindTable
-from nearly.rewrite.delta.open_rows import has_open_rows
-from nearly.rewrite.delta.reasons import Reason
-from nearly.rewrite.delta.strategies import DELTA, TOUCHED, WHOLE, Strategy, strategies
+from nearly.rewrite.delta.strategy.open_rows import has_open_rows
+from nearly.rewrite.delta.strategy.reasons import Reason
+from nearly.rewrite.delta.strategy.strategies import DELTA, TOUCHED, WHOLE, Strategy, strategies
 from nearly.rewrite.delta.with_partials import values_of
 from nearly.rewrite.views.split_view import StoredView
 from nearly.views.definition import PlannedView

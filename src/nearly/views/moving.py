@@ -24,8 +24,8 @@ from nearly.engine.writing.parquet_writer import Progress
 from nearly.errors import EngineError
 from nearly.plan.nodes import Plan
 from nearly.plan.schema import TableSchema
-from nearly.rewrite.delta.reasons import Reason
-from nearly.rewrite.delta.strategies import DELTA, WHOLE
+from nearly.rewrite.delta.strategy.reasons import Reason
+from nearly.rewrite.delta.strategy.strategies import DELTA, WHOLE
 from nearly.rewrite.delta.with_partials import values_of
 from nearly.rewrite.views.split_view import StoredView
 from nearly.views.costs import Costs, corrected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nearly.rewrite.delta.reasons import REASONS, Reason
+from nearly.rewrite.delta.strategy.reasons import REASONS, Reason
 
 STORED_OTHERWISE = Reason(
     "STORED_OTHERWISE", "the tables have other columns now, or nulls in their keys, so that other columns are stored", ""

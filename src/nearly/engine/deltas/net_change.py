@@ -49,7 +49,7 @@ from nearly.plan.nodes import Input, Plan
 from nearly.plan.types import is_simple, to_arrow
 from nearly.rewrite.delta.changed import Delta, TableChange
 from nearly.rewrite.delta.delta import delta
-from nearly.rewrite.delta.open_rows import has_open_limit
+from nearly.rewrite.delta.strategy.open_rows import has_open_limit
 from nearly.rewrite.delta.whole import new_minus_old
 
 WEIGHT = "_weight"

@@ -33,8 +33,8 @@ from nearly.plan.properties import keys
 from nearly.plan.reading import STORED, Reading
 from nearly.plan.schema import FindTable, TableSchema
 from nearly.plan.types import INT, NULL
-from nearly.rewrite.delta.open_rows import settle_ties
 from nearly.rewrite.delta.partials import partials
+from nearly.rewrite.delta.strategy.open_rows import settle_ties
 from nearly.rewrite.delta.with_partials import with_values
 from nearly.rewrite.logical.prune import prune
 from nearly.rewrite.logical.sizes import size

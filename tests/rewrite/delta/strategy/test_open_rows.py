@@ -6,7 +6,7 @@ import pytest
 
 from nearly.plan.expressions import Column, SortKey, WindowCall
 from nearly.plan.nodes import Window
-from nearly.rewrite.delta.open_rows import has_open_limit, has_open_ties, settle_ties
+from nearly.rewrite.delta.strategy.open_rows import has_open_limit, has_open_ties, settle_ties
 from tests.rewrite import shop
 from tests.rewrite.running import rows_differ, run
 

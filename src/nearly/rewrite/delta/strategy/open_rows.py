@@ -15,7 +15,7 @@ from nearly.plan.nodes import Filter, Limit, Output, Plan, Project, SetOperation
 from nearly.plan.properties import keys
 from nearly.plan.schema import FindTable
 from nearly.plan.types import is_simple
-from nearly.rewrite.delta.drift import decides_by_drift
+from nearly.rewrite.delta.strategy.drift import decides_by_drift
 
 NUMBERED = frozenset({"row_number", "ntile", "lag", "lead"})
 """Functions that tell rows apart which tie, whatever the frame is."""

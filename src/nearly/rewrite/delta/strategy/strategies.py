@@ -14,11 +14,11 @@ from nearly.plan.expressions import AggregateCall, Expression, UserCall, walk
 from nearly.plan.nodes import Apply, GroupBy, Join, Limit, Plan, Project, SetOperation, Window
 from nearly.plan.properties import equated
 from nearly.plan.schema import FindTable
-from nearly.rewrite.delta.drift import decides_by_drift
-from nearly.rewrite.delta.open_rows import has_open_ties, is_total
 from nearly.rewrite.delta.partials import is_mergeable
-from nearly.rewrite.delta.reasons import REASONS, Reason
 from nearly.rewrite.delta.restrict import common_partition
+from nearly.rewrite.delta.strategy.drift import decides_by_drift
+from nearly.rewrite.delta.strategy.open_rows import has_open_ties, is_total
+from nearly.rewrite.delta.strategy.reasons import REASONS, Reason
 from nearly.rewrite.logical.order_joins import is_inner
 
 DELTA, TOUCHED, WHOLE = "delta", "touched keys", "whole"

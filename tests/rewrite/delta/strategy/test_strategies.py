@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nearly.rewrite.delta.reasons import REASONS
-from nearly.rewrite.delta.strategies import is_incremental, strategies
+from nearly.rewrite.delta.strategy.reasons import REASONS
+from nearly.rewrite.delta.strategy.strategies import is_incremental, strategies
 from tests.rewrite import shop
 
 CASES = {

@@ -1,0 +1,1 @@
+"""How each operator is maintained, and if not by changes, why."""
