@@ -10,25 +10,25 @@ import nearly.rewrite
 from tests.rewrite.golden_plans import GOLDEN, cases
 
 ROOT = Path(nearly.rewrite.__file__).parent
-MODULES = sorted(path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.glob("*/[!_]*.py"))
+MODULES = sorted(path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.rglob("*/[!_]*.py"))
 
 PART_OF = {
     "delta/changed": "delta/delta",
     "delta/domains": "delta/delta",
-    "delta/drift": "delta/delta",
     "delta/empty": "delta/delta",
     "delta/groups": "delta/delta",
     "delta/joins": "delta/delta",
     "delta/merge": "delta/delta",
-    "delta/open_rows": "delta/delta",
     "delta/outer_joins": "delta/delta",
     "delta/partials": "delta/delta",
-    "delta/reasons": "delta/delta",
     "delta/restrict": "delta/delta",
     "delta/rows": "delta/delta",
     "delta/sets": "delta/delta",
     "delta/sharpen": "delta/delta",
-    "delta/strategies": "delta/delta",
+    "delta/strategy/drift": "delta/delta",
+    "delta/strategy/open_rows": "delta/delta",
+    "delta/strategy/reasons": "delta/delta",
+    "delta/strategy/strategies": "delta/delta",
     "delta/touched": "delta/delta",
     "delta/whole": "delta/delta",
     "delta/windows": "delta/delta",
