@@ -82,7 +82,7 @@ class StateStore:
 
     def shared(self, plan: Plan, tables: Mapping[str, Table], place: str) -> State | None:
         """The state of an equal plan over the same versions, where someone keeps it."""
-        found = self._states.get((fingerprint(plan), _contents(plan, tables)))
+        found = self._states.get((fingerprint(plan), self._contents(plan, tables)))
         return found if found is not None and found.place == place else None
 
     def make(
@@ -104,7 +104,12 @@ class StateStore:
         state.users.add(user)
         for key in [key for key, each in self._states.items() if each is state]:
             del self._states[key]
-        self._states[state.fingerprint, _contents(plan, tables)] = state
+        self._states[state.fingerprint, self._contents(plan, tables)] = state
+
+    def _contents(self, plan: Plan, tables: Mapping[str, Table]) -> tuple[str, ...]:
+        """What the rows of a plan hang on: those of its tables, and the time zone in which they are read."""
+        names = sorted({scan.table.lower() for scan in scans_of(plan)})
+        return self.engine.cluster.time_zone, *(tables[name].content for name in names)
 
     def _fill(self, found: Moving, state: State, sql: str) -> None:
         before = self.measured(state.place, found)
@@ -201,10 +206,6 @@ class StateStore:
         if state.place == DISK:
             found.execute(f"DROP VIEW IF EXISTS {native_name(state.table)}")
         found.execute(f"DROP TABLE IF EXISTS {self._home(state.place, found)}{native_name(state.table)}")
-
-
-def _contents(plan: Plan, tables: Mapping[str, Table]) -> tuple[str, ...]:
-    return tuple(tables[name].content for name in sorted({scan.table.lower() for scan in scans_of(plan)}))
 
 
 def _deletion(state: State, table: str, change: PartChange) -> str:
