@@ -96,6 +96,7 @@ class AutoView:
         if not self.is_on:
             return
         self.is_on = False
+        self._store.refuse_more()
         self._worker.stop()
         self._store.clear()
         self._save()

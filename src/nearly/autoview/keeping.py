@@ -198,7 +198,7 @@ class Keeping:
                 self.evict(each.id)
             holding = Holding(option, rows.bytes, cost, self.step)
             try:
-                kept = self.store.add(candidate, rows, versions, holding)
+                kept = self.store.add(candidate, rows, versions, holding, self.engine.cluster.time_zone)
             except (NoRoom, EngineError):
                 return None
         self.tally.made += 1

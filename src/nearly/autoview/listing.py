@@ -69,7 +69,7 @@ def _view(kept: Kept, store: Store) -> dict[str, Any]:
         "maintained": stored(candidate.stored.maintained), "columns": list(candidate.stored.columns),
         "reading": None if reading is None else [stored(reading.plan), list(reading.names)], "key": list(candidate.stored.key),
         "table": encode(kept.table, root), "versions": {name: list(each) for name, each in kept.versions.items()},
-        "holding": asdict(kept.holding), "path": kept.path.name,
+        "holding": asdict(kept.holding), "path": kept.path.name, "zone": kept.zone,
     }  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def _kept(read: Mapping[str, Any], store: Store) -> Kept | None:
         table.base.verify()
         versions = {name: (int(version), str(content)) for name, (version, content) in read["versions"].items()}
         path = store.rows / Path(read["path"]).name
-        return Kept(candidate, table, versions, _holding(read["holding"]), path)
+        return Kept(candidate, table, versions, _holding(read["holding"]), path, str(read["zone"]))
     except (KeyError, TypeError, ValueError, AttributeError, NearlyError):
         return None
 

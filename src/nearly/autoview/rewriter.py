@@ -52,7 +52,8 @@ class Rewriter:
         `measured` is what experiments found: the share of the query's time that it takes over a view. Estimates count less.
         """
         tables = {table.name.lower(): table for table in prepared.snapshot}
-        usable = [each for each in views if each.fits(tables)]
+        zone = self.estimates.engine.cluster.time_zone
+        usable = [each for each in views if each.fits(tables, zone)]
         best = Rewriting(plan, (), self.estimates.seconds(plan, prepared.snapshot))
         while True:
             tried = [self._with(prepared, best, each) for each in usable if each not in best.views]
@@ -66,8 +67,8 @@ class Rewriter:
     def serving(self, prepared: Prepared, plan: Plan, views: Iterable[Kept]) -> list[Rewriting]:
         """The query over each view that serves it, cheap ones first."""
         tables = {table.name.lower(): table for table in prepared.snapshot}
-        plain = Rewriting(plan, (), 0.0)
-        tried = [self._with(prepared, plain, each) for each in views if each.fits(tables)]
+        plain, zone = Rewriting(plan, (), 0.0), self.estimates.engine.cluster.time_zone
+        tried = [self._with(prepared, plain, each) for each in views if each.fits(tables, zone)]
         return sorted((each for each in tried if each is not None), key=lambda each: each.seconds)
 
     def _with(self, prepared: Prepared, so_far: Rewriting, view: Kept) -> Rewriting | None:

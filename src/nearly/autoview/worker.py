@@ -144,13 +144,13 @@ class Worker:
 
     def _upkeep(self) -> bool:
         """Bring a view up to date whose tables changed, or let go of it."""
-        keeping = self._keeping
+        keeping, zone = self._keeping, self._keeping.engine.cluster.time_zone
         for view in list(keeping.store.kept.values()):
             tables = present(keeping.engine.catalog, view)
-            if tables is None:
+            if tables is None or view.zone != zone:
                 keeping.evict(view.id, lost=True)
                 return True
-            if not view.fits(tables):
+            if not view.fits(tables, zone):
                 self._follow(view)
                 return True
         return False
@@ -174,7 +174,7 @@ class Worker:
         keeping.store.remove(view.id)
         keeping.is_changed = True
         try:
-            keeping.store.add(view.candidate, rows, versions, replace(view.holding, bytes=rows.bytes))
+            keeping.store.add(view.candidate, rows, versions, replace(view.holding, bytes=rows.bytes), view.zone)
             keeping.tally.moved += 1
         except NoRoom:
             keeping.tally.lost += 1
