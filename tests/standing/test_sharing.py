@@ -5,23 +5,30 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import nearly
+from nearly.engine.native.failures import NativeFailure
+from nearly.errors import NearlyError
 from nearly.plan.nodes import GroupBy, Scan
 from nearly.standing.actions import Kept
+from nearly.standing.maintained import present
 from nearly.standing.planner import Budget, Planned
 from nearly.standing.refresh import advance, begin
 from nearly.standing.standing import Standing
 from nearly.standing.states import StateStore
-from nearly.standing.upkeep import CHANGE, Upkeep
+from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
 from tests.engine.deltas.histories import Histories
 from tests.fixtures.agreement import difference
-from tests.standing.test_refresh import PREDICTION, judge, upkeep_of
+from tests.fixtures.generation import QueryGenerator
+from tests.fixtures.long import first_quick
+from tests.standing.test_refresh import PREDICTION, judge, random_states, upkeep_of
 from tests.standing.test_standing import opened, orders
 
+GROUP = 4
 GROUPS = "select customer, count(*) as n, sum(price) as total from orders group by customer"
 OVER_GROUPS = f"select max(n) as m, sum(total) as t from ({GROUPS})"
 WITH_CUSTOMERS = (
@@ -95,5 +102,50 @@ def test_equal_parts_of_one_query_are_one_state_until_none_is_kept(tmp_path: Pat
         assert len({state.table for state in upkeep.held.values()}) == 1
         assert set(upkeep.held) == set(kept)
         assert upkeep.bytes() == sum({state.table: state.bytes for state in upkeep.held.values()}.values())
+    store.close()
+    history.db.close()
+
+
+def random_group(history: Histories, store: StateStore, pick: random.Random) -> list[Upkeep]:
+    """Queries that often have parts in common: some count the rows of others."""
+    group: list[Upkeep] = []
+    generator = QueryGenerator(pick.choice)
+    for _ in range(40):
+        counting = group and pick.random() < 0.4
+        text = f"select count(*) as n from ({pick.choice(group).query.text})" if counting else generator.query()
+        with suppress(NearlyError, NativeFailure):  # what the native kernel does not answer has no oracle here
+            budget = Budget(pick.choice([1e5, 1e9, 1e9]), pick.choice([0.0, 1e9]))
+            upkeep = upkeep_of(history, store, text, f"q{len(group)}", budget)
+            history.db._engine.run(history.db._engine.plan(text, "native"))
+            if upkeep.query.plan is not None:
+                group.append(upkeep)
+        if len(group) == GROUP:
+            break
+    return group
+
+
+@pytest.mark.parametrize("seed", first_quick(range(24), 2))
+def test_law_groups_of_random_queries(seed: int, tmp_path: Path) -> None:
+    """Whoever shares whatever, is computed as a whole or from changes, and leaves: all answers are those of recomputation."""
+    pick = random.Random(seed)
+    history = Histories(tmp_path, pick.choice)
+    store = StateStore(history.db._engine)
+    group = random_group(history, store, pick)
+    for upkeep in group:
+        random_states(upkeep, pick)
+        begin(upkeep, present(upkeep.engine, upkeep.query), PREDICTION)
+    for _ in range(4):
+        history.step()
+        for upkeep in group:
+            upkeep.forced = pick.choice([CHANGE, CHANGE, CHANGE, WHOLE])
+            if pick.random() < 0.3:
+                random_states(upkeep, pick)
+        pick.shuffle(group)
+        refreshes = advance(group, history.tables, [PREDICTION if pick.random() < 0.5 else None for _ in group])
+        for upkeep, refresh in zip(group, refreshes, strict=True):
+            judge(history, upkeep)
+            assert "could not be computed" not in refresh.reason
+        if pick.random() < 0.2 and len(group) > 1:
+            group.pop().release()
     store.close()
     history.db.close()

@@ -52,12 +52,12 @@ def prepared_over(engine: Engine, text: str, tables: Iterable[Table]) -> Prepare
 
 
 def basis(engine: Engine, tables: Mapping[str, Table]) -> Hashable:
-    """What a plan and its rows hang on beside the rows of tables: the time zone, and what tables are called, typed and read as.
+    """What a plan and its rows hang on beside the rows of tables: settings of Spark, and what tables are called, typed and read as.
 
     Law: a plan that is right for a version of its tables is right for all versions of the same basis.
     """
     described = ((name, table.key, table.schema.reading, _typed(table)) for name, table in sorted(tables.items()))
-    return engine.cluster.time_zone, tuple(described)
+    return engine.cluster.time_zone, engine.cluster.ansi, tuple(described)
 
 
 def _typed(table: Table) -> tuple[tuple[str, DataType], ...]:

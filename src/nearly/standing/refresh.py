@@ -109,7 +109,7 @@ class _Course:
         if upkeep.query.plan is None:
             return cls(upkeep, tables, prediction, changed, True, upkeep.query.reason or "", None, began)
         if is_other:
-            told = "a table has other columns, or the time zone is another"
+            told = "a table has other columns, or Spark other settings"
             return cls(upkeep, tables, prediction, changed, True, told, None, began)
         if upkeep.forced is not None:
             return cls(upkeep, tables, prediction, changed, upkeep.forced == WHOLE, "asked for", None, began)

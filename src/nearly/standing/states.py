@@ -96,7 +96,7 @@ class StateStore:
             None if key is None else tuple(names.index(name) for name in key),
             tuple(names.index(column.name) for column in order if column.name in names),
         )  # fmt: skip
-        self._fill(found, state, found.sql(source))
+        self._fill(found, state, found.sql(source), names)
         return state
 
     def note(self, state: State, plan: Plan, tables: Mapping[str, Table], user: str) -> None:
@@ -111,12 +111,13 @@ class StateStore:
         names = sorted({scan.table.lower() for scan in scans_of(plan)})
         return self.engine.cluster.time_zone, *(tables[name].content for name in names)
 
-    def _fill(self, found: Moving, state: State, sql: str) -> None:
+    def _fill(self, found: Moving, state: State, sql: str, names: Sequence[str]) -> None:
+        """Have the rows of a query, whose columns are taken by name: one for rows without columns may stand between them."""
         before = self.measured(state.place, found)
         home = self._home(state.place, found)
-        numbered = ", ".join(f"c{place}" for place in range(len(state.columns)))
+        numbered = ", ".join(f"{native_name(name)} AS c{place}" for place, name in enumerate(names))
         ordered = f" ORDER BY {', '.join(f'c{place}' for place in state.order)}" if state.order else ""
-        body = f"SELECT * FROM ({sql}) AS rows({numbered}){ordered}"
+        body = f"SELECT {numbered} FROM ({sql}){ordered}"
         if not state.columns:
             body = f"SELECT 1 AS c0 FROM ({sql})"
         ((state.rows,),) = found.execute(f"CREATE OR REPLACE TABLE {home}{native_name(state.table)} AS {body}")
@@ -174,9 +175,10 @@ class StateStore:
     def _rewrite(self, found: Moving, state: State, table: str) -> None:
         """Free the memory of deleted rows."""
         aside = State(f"{state.table}_again", state.fingerprint, state.place, state.columns, state.key, state.order)
-        self._fill(found, aside, f"SELECT * FROM {table}")
+        names = [f"c{place}" for place in range(len(state.columns))]
+        self._fill(found, aside, f"SELECT * FROM {table}", names)
         self._remove(found, state)
-        self._fill(found, state, f"SELECT * FROM {self._home(state.place, found)}{native_name(aside.table)}")
+        self._fill(found, state, f"SELECT * FROM {self._home(state.place, found)}{native_name(aside.table)}", names)
         self._remove(found, aside)
 
     def release(self, found: Moving, state: State, user: str) -> None:
