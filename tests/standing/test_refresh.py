@@ -12,6 +12,7 @@ from nearly.engine.costs import Costs
 from nearly.engine.native.failures import NativeFailure
 from nearly.errors import NearlyError
 from nearly.plan.nodes import GroupBy, Join
+from nearly.standing import states
 from nearly.standing.actions import DISK, MEMORY
 from nearly.standing.arrivals import Expected
 from nearly.standing.maintained import maintained, present
@@ -181,6 +182,22 @@ def test_budgets_are_kept_by_measured_bytes(history: Histories) -> None:
             assert upkeep.bytes(DISK) <= disk
             judge(history, upkeep)
         upkeep.release()
+    store.close()
+
+
+def test_versions_of_small_tables_that_were_read_do_not_pile_up(history: Histories, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "MOST_CELLS", 100)
+    store = StateStore(history.db._engine)
+    upkeep = upkeep_of(history, store, SHAPES[3], "one", Budget(0.0))
+    upkeep.forced = CHANGE
+    begin(upkeep, present(upkeep.engine, upkeep.query), PREDICTION)
+    for _ in range(12):
+        history._insert("r")
+        history._insert("t")
+        advance([upkeep], present(upkeep.engine, upkeep.query), [None])
+        judge(history, upkeep)
+    needed = 2 * sum(table.rows * len(table.columns) for table in upkeep.tables.values())
+    assert sum(store._native._statics.values()) <= 100 + needed
     store.close()
 
 

@@ -34,6 +34,9 @@ _DISK = "standing_disk"
 MOST_DEAD = 0.25
 """A state is written anew when so large a share of its rows are deleted ones, whose memory is not free before."""
 
+MOST_CELLS = 2_000_000
+"""Values of small tables that the engine of states keeps beside them, about 16 MB: each version that was read is another table."""
+
 
 @dataclass(slots=True)
 class State:
@@ -64,7 +67,7 @@ class StateStore:
 
     def __init__(self, engine: Engine) -> None:
         self.lock = threading.RLock()
-        self._native = Native(engine.functions.live)
+        self._native = Native(engine.functions.live, MOST_CELLS)
         self.engine = copy.copy(engine)
         self.engine.native = replace(engine.native, samples=Samples(self._native))
         self._states: dict[tuple[str, tuple[str, ...]], State] = {}
