@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from sqlglot import exp
 
 from nearly.autoview.candidates import Candidate
+from nearly.autoview.store import Kept
 from nearly.plan.expressions import AggregateCall, Column, Expression, substitute
 from nearly.plan.nodes import GroupBy, Plan, Scan
 from nearly.plan.render import SPARK
 from nearly.rewrite.views.blocks import Block, block_of
+
+ADVISED = 2
+"""A view that was used so often may be worth making permanent."""
+
+
+def advised(kept: Iterable[Kept]) -> list[str]:
+    """Statements that would make the views permanent that were used most, those that saved most first."""
+    used = sorted((each for each in kept if each.holding.uses >= ADVISED), key=lambda each: -each.holding.saved)
+    return [statement(each.candidate, suggested_name(each.candidate, place)) for place, each in enumerate(used, 1)]
 
 
 def statement(candidate: Candidate, name: str) -> str:

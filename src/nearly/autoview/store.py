@@ -228,12 +228,6 @@ class Store:
         """Write the list, durably."""
         write_durably(self.directory / LIST, sealed(content).encode())
 
-    def load(self) -> Any | None:
-        """The list that was written last; None where there is none that can be read."""
-        with suppress(OSError, EngineError, UnicodeDecodeError):
-            return opened((self.directory / LIST).read_text(encoding="utf-8"), dict)
-        return None
-
     def restore(self, views: Iterable[Kept], number: int) -> None:
         """Have views that an earlier session made, and remove all other files."""
         with self.lock:
@@ -252,3 +246,10 @@ class Store:
         """Let go of all views."""
         for id_ in list(self.kept):
             self.remove(id_)
+
+
+def read_list(directory: Path) -> Any | None:
+    """The list that was written last; None where there is none that can be read."""
+    with suppress(OSError, EngineError, UnicodeDecodeError):
+        return opened((directory / LIST).read_text(encoding="utf-8"), dict)
+    return None
