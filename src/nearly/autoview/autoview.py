@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -71,10 +72,11 @@ class AutoView:
         keeping, store = self._keeping, self._store
         with store.lock:
             kept = list(store.kept.values())
+        measured = Counter(view for _, view in list(keeping.gains))
         views = tuple(
             KeptView(
                 each.name, each.candidate.kind, each.candidate.shape.tables, each.table.rows, each.holding.bytes, each.holding.uses,
-                each.holding.cost, each.holding.saved, sum(1 for _, view in keeping.gains if view == each.id),
+                each.holding.cost, each.holding.saved, measured[each.id],
             )
             for each in kept
         )  # fmt: skip

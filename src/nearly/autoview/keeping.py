@@ -112,7 +112,8 @@ class Keeping:
         question = question_of(prepared)
         with self.store.lock:
             views = list(self.store.kept.values())
-        measured = {view.id: self.shares[question, view.id] for view in views if (question, view.id) in self.shares}
+        found = {view.id: self.shares.get((question, view.id)) for view in views}
+        measured = {id_: share for id_, share in found.items() if share is not None}
         return self.rewriter.reuse(prepared, prepared.query.plan, views, measured)
 
     @deep_recursion()

@@ -29,8 +29,8 @@ def save(keeping: Keeping) -> None:
         "views": [_view(each, store) for each in list(store.kept.values())],
         "number": store.number,
         "step": keeping.step,
-        "facts": {id_: asdict(fact) for id_, fact in keeping.mining.facts.items()},
-        "gains": [[*key, gain, keeping.shares.get(key, 1.0)] for key, gain in keeping.gains.items()],
+        "facts": {id_: asdict(fact) for id_, fact in dict(keeping.mining.facts).items()},  # queries go on meanwhile
+        "gains": [[*key, gain, keeping.shares.get(key, 1.0)] for key, gain in list(keeping.gains.items())],
         "policy": keeping.policy.name,
         "learned": keeping.policy_content(),
     }

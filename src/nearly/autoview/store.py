@@ -170,7 +170,7 @@ class Store:
         path = self.rows / uuid.uuid4().hex[:12]
         try:
             with writing_in(path):
-                path.mkdir()
+                path.mkdir(parents=True)
                 (path / FILE).write_bytes(rows.content)
                 flush(path / FILE)
             kept = Kept(candidate, describe_parquet(name, [str(path)]), versions, holding, path, zone)

@@ -55,7 +55,7 @@ class Worker:
                     self._beside()
                 while not self._stopping.is_set() and activity.quiet >= QUIET and self.work():
                     pass
-            except NearlyError:
+            except Exception:  # whatever one piece of work meets, the next one is done
                 if not self._stopping.is_set():
                     logger.warning("automatic views: work in the background failed", exc_info=True)
 
@@ -144,9 +144,9 @@ class Worker:
 
     def _upkeep(self) -> bool:
         """Bring a view up to date whose tables changed, or let go of it."""
-        keeping, zone = self._keeping, self._keeping.engine.cluster.time_zone
+        keeping = self._keeping
         for view in list(keeping.store.kept.values()):
-            tables = present(keeping.engine.catalog, view)
+            zone, tables = keeping.engine.cluster.time_zone, present(keeping.engine.catalog, view)
             if tables is None or view.zone != zone:
                 keeping.evict(view.id, lost=True)
                 return True

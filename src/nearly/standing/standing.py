@@ -281,7 +281,7 @@ def refresh_all(one: Standing) -> list[Standing]:
             return _refreshed(running)
         except NearlyError:
             one._upkeep.engine.life.refuse_over()
-            if len(running) < 2:
+            if len(running) < 2 or one.is_over:
                 raise
             for each in running:
                 each._upkeep.release()
