@@ -133,7 +133,7 @@ def _make(keeping: Keeping, prepared: Prepared, candidate: Candidate, found: Mat
         return None
     tables = {table.name.lower(): table for table in prepared.snapshot}
     versions = {name: (tables[name].version, tables[name].content) for name in candidate.tables}
-    kept = keeping.store.add(candidate, rows, versions, Holding(option, rows.bytes, 0.0, 0))
+    kept = keeping.store.add(candidate, rows, versions, Holding(option, rows.bytes, 0.0, 0), keeping.engine.cluster.time_zone)
     found.making[candidate.id] = time.perf_counter() - began
     found.bytes[candidate.id] = rows.bytes
     found.tables[candidate.id] = candidate.shape.tables
@@ -144,7 +144,7 @@ def _measure_pairs(db: nearly.Session, keeping: Keeping, prepared: Sequence[Prep
     running = Running()
     for number, ready in enumerate(prepared):
         tables = {table.name.lower(): table for table in ready.snapshot}
-        if ready.query is None or not kept.fits(tables):
+        if ready.query is None or not kept.fits(tables, kept.zone):
             continue
         plan = use_stored(ready.query.plan, kept.plan)
         if plan is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
 from nearly.errors import SchemaError
@@ -87,10 +90,29 @@ def test_bad_arrivals(given: object) -> None:
         predictor_of(given, ["t"])
 
 
-@pytest.mark.parametrize("given", [None, 3, {"t": None}])
+@pytest.mark.parametrize("given", [None, 3, {"t": None}, {"t": Expected(float("nan"))}, {"t": Expected(1.0, -1.0)}, {3: "x"}])
 def test_bad_predictions_of_a_function(given: object) -> None:
     with pytest.raises(SchemaError, match="arrivals"):
         Called(lambda *_: given).predict(past({}), MINUTE)  # type: ignore[arg-type]
+
+
+def test_predictions_of_any_predictor_are_looked_at() -> None:
+    class Odd:
+        def predict(self, *_: object) -> object:
+            return {"T": np.int64(7), "u": Expected(np.float32(2))}  # type: ignore[arg-type]
+
+    forecast = Forecast(Odd(), past({"t": 100}))  # type: ignore[arg-type]
+    assert forecast.look_ahead(MINUTE) == {"t": Expected(7.0), "u": Expected(2.0)}
+
+
+@pytest.mark.parametrize("make", [
+    lambda: Given({"t": -1}), lambda: Given({"t": 1}, deletes=2),
+    lambda: Geometric({"t": float("nan")}), lambda: Geometric({"t": 1}, p=7),
+    lambda: Lateness([-1.0], {"t": 1}), lambda: Lateness([1.0], {"t": float("inf")}), lambda: Lateness(["soon"], {"t": 1}),
+])  # fmt: skip
+def test_bad_predictors(make: Callable[[], object]) -> None:
+    with pytest.raises(SchemaError, match="arrivals"):
+        make()
 
 
 def test_complete_tables_do_not_change() -> None:

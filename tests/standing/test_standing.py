@@ -8,13 +8,14 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import nearly
 from nearly.errors import NearlyError, SchemaError, UnknownName
-from nearly.standing.arrivals import Geometric
+from nearly.standing.arrivals import Geometric, Lateness
 from nearly.standing.watching import Difference
 from tests.fixtures.driver_only import driver_only
 
@@ -176,6 +177,48 @@ def test_two_queries_stand_side_by_side(db: nearly.Session) -> None:
         assert shown(one.answer) == sorted(map(str, db.sql(one.text).exact().table.to_pylist()))
 
 
+def test_predictors_of_numpy_numbers_are_kept(tmp_path: Path) -> None:
+    with opened(tmp_path) as first:
+        first.standing(TEXT, name="late", arrivals=Lateness(np.array([1.0, 2.0]), {"orders": np.int64(5000)}))
+    with opened(tmp_path) as second:
+        assert second.standing(name="late").forecast.predictor == Lateness([1.0, 2.0], {"orders": 5000.0})
+
+
+def test_a_predictor_that_fails_costs_no_answer(db: nearly.Session) -> None:
+    calls: list[int] = []
+
+    def predict(*_: object) -> dict[str, float]:
+        calls.append(1)
+        if len(calls) > 1:
+            raise ZeroDivisionError
+        return {"orders": 5}
+
+    s = db.standing(TEXT, arrivals=predict)
+    db.insert("orders", orders(1000, 5))
+    assert shown(s.refresh()) == expected(db)
+    with pytest.raises(ZeroDivisionError):
+        db.standing("select count(*) as n from orders", arrivals=predict)
+    assert len(db.standings) == 1
+
+
+def test_a_query_that_cannot_be_kept_does_not_run(db: nearly.Session, tmp_path: Path) -> None:
+    (tmp_path / "catalog" / "standing").write_text("no directory")
+    with pytest.raises(NearlyError):
+        db.standing(TEXT, name="kept")
+    (tmp_path / "catalog" / "standing").unlink()
+    assert shown(db.standing(TEXT, name="kept").answer) == expected(db)
+
+
+def test_stopping_it_in_one_session_stops_it_in_all(tmp_path: Path) -> None:
+    with opened(tmp_path) as first, opened(tmp_path) as second:
+        s = first.standing(TEXT, name="regions", rows=1)
+        second.drop_standing("regions")
+        assert len(list(s)) == 1
+        assert s.is_over
+        second.insert("orders", orders(1000, 5))
+        assert first.standings == second.standings == ()
+
+
 def test_a_dropped_table_is_told(db: nearly.Session) -> None:
     s = db.standing(TEXT)
     db.drop("orders")
@@ -194,6 +237,7 @@ def test_a_dropped_table_is_told(db: nearly.Session) -> None:
         ({"on_change": "ftp://x"}, SchemaError),
         ({"on_change": 3}, SchemaError),
         ({"name": "no name"}, SchemaError),
+        ({"name": 5}, SchemaError),
     ],
 )
 def test_bad_options(options: dict[str, Any], error: type[NearlyError], db: nearly.Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from nearly.autoview import listing
 from nearly.autoview.keeping import Keeping
 from nearly.autoview.policies.known import policy_of
 from nearly.autoview.rewriter import Rewriting
-from nearly.autoview.statements import statement, suggested_name
+from nearly.autoview.statements import advised
 from nearly.autoview.status import KeptView, Status
 from nearly.autoview.store import Store
 from nearly.autoview.worker import Worker
@@ -22,8 +23,6 @@ from nearly.errors import EngineError, SchemaError, Unsupported
 
 DIRECTORY = "autoview"
 DEFAULT_SHARE = 0.3
-ADVISED = 2
-"""A view that was used so often may be worth making permanent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +72,11 @@ class AutoView:
         keeping, store = self._keeping, self._store
         with store.lock:
             kept = list(store.kept.values())
+        measured = Counter(view for _, view in list(keeping.gains))
         views = tuple(
             KeptView(
                 each.name, each.candidate.kind, each.candidate.shape.tables, each.table.rows, each.holding.bytes, each.holding.uses,
-                each.holding.cost, each.holding.saved, sum(1 for _, view in keeping.gains if view == each.id),
+                each.holding.cost, each.holding.saved, measured[each.id],
             )
             for each in kept
         )  # fmt: skip
@@ -87,15 +87,15 @@ class AutoView:
     def advice(self) -> list[str]:
         """Statements that would make the views permanent that were used most, those that saved most first."""
         with self._store.lock:
-            kept = [each for each in self._store.kept.values() if each.holding.uses >= ADVISED]
-        kept.sort(key=lambda each: -each.holding.saved)
-        return [statement(each.candidate, suggested_name(each.candidate, place)) for place, each in enumerate(kept, 1)]
+            kept = list(self._store.kept.values())
+        return advised(kept)
 
     def off(self) -> None:
         """Use and make no more views, from now on; their rows are removed, what was learned stays. Twice is harmless."""
         if not self.is_on:
             return
         self.is_on = False
+        self._store.refuse_more()
         self._worker.stop()
         self._store.clear()
         self._save()

@@ -7,6 +7,7 @@ turns, and the difference of the medians is what it gains. One that a user's que
 from __future__ import annotations
 
 import statistics
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -59,10 +60,11 @@ class Outcome:
 
 
 class Experiments:
-    """The queue of experiments."""
+    """The queue of experiments: queries fill it and flush it, and the worker takes from it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._lock = threading.Lock()
         self._queue: OrderedDict[tuple[str, str], Experiment] = OrderedDict()
 
     def __len__(self) -> int:
@@ -71,18 +73,21 @@ class Experiments:
     def add(self, experiment: Experiment, urgent: bool = True) -> None:
         """Queue an experiment; of one question and view there is one, which an urgent one replaces."""
         key = (experiment.question, experiment.view)
-        if urgent or key not in self._queue:
-            self._queue[key] = experiment
-        while len(self._queue) > QUEUED:
-            self._queue.popitem(last=False)
+        with self._lock:
+            if urgent or key not in self._queue:
+                self._queue[key] = experiment
+            while len(self._queue) > QUEUED:
+                self._queue.popitem(last=False)
 
     def flush(self, view: str) -> None:
         """Forget the experiments with a view that is gone or has other rows now."""
-        for key in [key for key, each in self._queue.items() if view in each.reads]:
-            del self._queue[key]
+        with self._lock:
+            for key in [key for key, each in self._queue.items() if view in each.reads]:
+                del self._queue[key]
 
     def next(self) -> Experiment | None:
-        return self._queue.popitem(last=False)[1] if self._queue else None
+        with self._lock:
+            return self._queue.popitem(last=False)[1] if self._queue else None
 
     @deep_recursion()
     def run(self, experiment: Experiment, running: Running) -> Outcome | None:

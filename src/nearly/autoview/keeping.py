@@ -112,7 +112,8 @@ class Keeping:
         question = question_of(prepared)
         with self.store.lock:
             views = list(self.store.kept.values())
-        measured = {view.id: self.shares[question, view.id] for view in views if (question, view.id) in self.shares}
+        found = {view.id: self.shares.get((question, view.id)) for view in views}
+        measured = {id_: share for id_, share in found.items() if share is not None}
         return self.rewriter.reuse(prepared, prepared.query.plan, views, measured)
 
     @deep_recursion()
@@ -198,7 +199,7 @@ class Keeping:
                 self.evict(each.id)
             holding = Holding(option, rows.bytes, cost, self.step)
             try:
-                kept = self.store.add(candidate, rows, versions, holding)
+                kept = self.store.add(candidate, rows, versions, holding, self.engine.cluster.time_zone)
             except (NoRoom, EngineError):
                 return None
         self.tally.made += 1

@@ -14,7 +14,7 @@ from nearly.autoview.candidates import Candidate
 from nearly.autoview.keeping import Keeping
 from nearly.autoview.mining import Fact
 from nearly.autoview.options import Holding, Option, Shape
-from nearly.autoview.store import Kept, Store
+from nearly.autoview.store import ROWS, Kept, Store, read_list
 from nearly.engine.storage.serialise import decode, encode
 from nearly.errors import NearlyError
 from nearly.plan.reading import Reading
@@ -29,8 +29,8 @@ def save(keeping: Keeping) -> None:
         "views": [_view(each, store) for each in list(store.kept.values())],
         "number": store.number,
         "step": keeping.step,
-        "facts": {id_: asdict(fact) for id_, fact in keeping.mining.facts.items()},
-        "gains": [[*key, gain, keeping.shares.get(key, 1.0)] for key, gain in keeping.gains.items()],
+        "facts": {id_: asdict(fact) for id_, fact in dict(keeping.mining.facts).items()},  # queries go on meanwhile
+        "gains": [[*key, gain, keeping.shares.get(key, 1.0)] for key, gain in list(keeping.gains.items())],
         "policy": keeping.policy.name,
         "learned": keeping.policy_content(),
     }
@@ -40,9 +40,9 @@ def save(keeping: Keeping) -> None:
 def load(keeping: Keeping) -> None:
     """Have what an earlier session left; a policy of another name begins anew."""
     store = keeping.store
-    content = store.load()
+    content = read_list(store.directory)
     try:
-        views = [] if content is None else [found for each in content["views"] if (found := _kept(each, store)) is not None]
+        views = [] if content is None else _views(content, store.directory)
         if content is not None:
             keeping.step = int(content["step"])
             keeping.mining.facts |= {id_: Fact(**fact) for id_, fact in content["facts"].items()}
@@ -61,6 +61,31 @@ def load(keeping: Keeping) -> None:
     store.restore(fitting, 0 if content is None else int(content.get("number", 0)))
 
 
+def left_in(directory: Path) -> tuple[str, list[Kept]] | None:
+    """The policy and the views that the sessions of a catalog left, for whoever only looks; None where there never were any."""
+    content = read_list(directory)
+    try:
+        return None if content is None else (str(content["policy"]), _views(content, directory))
+    except (KeyError, TypeError):
+        return None
+
+
+def clear(directory: Path) -> None:
+    """Free what the sessions of a catalog left, unless one has it now; what was learned stays."""
+    store = Store(directory, 1)
+    try:
+        content = read_list(directory)
+        if content is not None:
+            store.save({**content, "views": []})
+        store.restore((), 0)
+    finally:
+        store.close()
+
+
+def _views(content: Mapping[str, Any], directory: Path) -> list[Kept]:
+    return [found for each in content["views"] if (found := _kept(each, directory)) is not None]
+
+
 def _view(kept: Kept, store: Store) -> dict[str, Any]:
     candidate, root = kept.candidate, str(store.directory)
     reading = candidate.stored.reading
@@ -69,21 +94,21 @@ def _view(kept: Kept, store: Store) -> dict[str, Any]:
         "maintained": stored(candidate.stored.maintained), "columns": list(candidate.stored.columns),
         "reading": None if reading is None else [stored(reading.plan), list(reading.names)], "key": list(candidate.stored.key),
         "table": encode(kept.table, root), "versions": {name: list(each) for name, each in kept.versions.items()},
-        "holding": asdict(kept.holding), "path": kept.path.name,
+        "holding": asdict(kept.holding), "path": kept.path.name, "zone": kept.zone,
     }  # fmt: skip
 
 
-def _kept(read: Mapping[str, Any], store: Store) -> Kept | None:
+def _kept(read: Mapping[str, Any], directory: Path) -> Kept | None:
     try:
         reading = None if read["reading"] is None else Reading(restored(read["reading"][0]), tuple(read["reading"][1]))
         view = StoredView(restored(read["maintained"]), tuple(read["columns"]), reading, tuple(read["key"]))
         shape = _shape(read["shape"])
         candidate = Candidate(read["id"], read["kind"], restored(read["plan"]), view, shape)
-        table = decode(read["table"], str(store.directory))
+        table = decode(read["table"], str(directory))
         table.base.verify()
         versions = {name: (int(version), str(content)) for name, (version, content) in read["versions"].items()}
-        path = store.rows / Path(read["path"]).name
-        return Kept(candidate, table, versions, _holding(read["holding"]), path)
+        path = directory / ROWS / Path(read["path"]).name
+        return Kept(candidate, table, versions, _holding(read["holding"]), path, str(read["zone"]))
     except (KeyError, TypeError, ValueError, AttributeError, NearlyError):
         return None
 

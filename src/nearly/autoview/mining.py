@@ -1,10 +1,13 @@
-"""What the questions so far could make: mined once for each text, in its query where that is a small part of it, else later."""
+"""What the questions so far could make: mined once for each text, in its query where that is a small part of it, else later.
+
+A text over tables that have other columns than they had is another question.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from nearly.autoview.candidates import Candidate, candidates_of
@@ -49,18 +52,18 @@ class Mining:
     estimates: Estimates
     rewriter: Rewriter
     facts: dict[str, Fact] = field(default_factory=dict)
-    waiting: OrderedDict[str, Prepared] = field(default_factory=OrderedDict)
-    _known: OrderedDict[str, Mined] = field(default_factory=OrderedDict)
+    waiting: OrderedDict[Hashable, Prepared] = field(default_factory=OrderedDict)
+    _known: OrderedDict[Hashable, Mined] = field(default_factory=OrderedDict)
     _seconds: float = USUAL_SECONDS
 
     def known(self, prepared: Prepared, expected: float) -> Mined | None:
         """What a question could make; None where it is not known yet, and will be later."""
-        found = self._known.get(prepared.text)
+        found = self._known.get(_asked(prepared))
         if found is not None:
             return found
         if self._seconds <= SHARE * expected:
             return self.mine(prepared)
-        self.waiting[prepared.text] = prepared
+        self.waiting[_asked(prepared)] = prepared
         while len(self.waiting) > QUESTIONS:
             self.waiting.popitem(last=False)
         return None
@@ -82,7 +85,7 @@ class Mining:
         served = [self.option(prepared, each) for each in candidates.values()]
         options = sorted((each for each in served if each is not None), key=lambda each: -each.gain / each.bytes)
         found = Mined(candidates, tuple(options[:MOST_OPTIONS]))
-        self._known[prepared.text] = found
+        self._known[_asked(prepared)] = found
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         self._seconds = MEMORY * self._seconds + (1 - MEMORY) * (time.perf_counter() - began)
@@ -109,3 +112,9 @@ class Mining:
         if fact is None or option.known is not None:
             return option
         return replace(option, bytes=float(fact.bytes), known=fact.seconds)
+
+
+def _asked(prepared: Prepared) -> Hashable:
+    """A text over tables with these columns and keys: what could be kept of it is right for all their versions."""
+    tables = ((table.name, table.key, tuple((each.name, each.type) for each in table.columns)) for table in prepared.snapshot)
+    return prepared.text, tuple(tables)

@@ -51,8 +51,7 @@ class Rewriter:
 
         `measured` is what experiments found: the share of the query's time that it takes over a view. Estimates count less.
         """
-        tables = {table.name.lower(): table for table in prepared.snapshot}
-        usable = [each for each in views if each.fits(tables)]
+        usable = self._usable(prepared, views)
         best = Rewriting(plan, (), self.estimates.seconds(plan, prepared.snapshot))
         while True:
             tried = [self._with(prepared, best, each) for each in usable if each not in best.views]
@@ -65,10 +64,16 @@ class Rewriter:
 
     def serving(self, prepared: Prepared, plan: Plan, views: Iterable[Kept]) -> list[Rewriting]:
         """The query over each view that serves it, cheap ones first."""
-        tables = {table.name.lower(): table for table in prepared.snapshot}
         plain = Rewriting(plan, (), 0.0)
-        tried = [self._with(prepared, plain, each) for each in views if each.fits(tables)]
+        tried = [self._with(prepared, plain, each) for each in self._usable(prepared, views)]
         return sorted((each for each in tried if each is not None), key=lambda each: each.seconds)
+
+    def _usable(self, prepared: Prepared, views: Iterable[Kept]) -> list[Kept]:
+        """The views whose rows are of a query's tables as they are."""
+        some = list(views)
+        zone = self.estimates.engine.cluster.time_zone if some else ""
+        tables = {table.name.lower(): table for table in prepared.snapshot}
+        return [each for each in some if each.fits(tables, zone)]
 
     def _with(self, prepared: Prepared, so_far: Rewriting, view: Kept) -> Rewriting | None:
         if not _has(so_far.plan, view.candidate):

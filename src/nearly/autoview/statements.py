@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from sqlglot import exp
 
 from nearly.autoview.candidates import Candidate
+from nearly.autoview.store import Kept
 from nearly.plan.expressions import AggregateCall, Column, Expression, substitute
 from nearly.plan.nodes import GroupBy, Plan, Scan
 from nearly.plan.render import SPARK
 from nearly.rewrite.views.blocks import Block, block_of
+
+ADVISED = 2
+"""A view that was used so often may be worth making permanent."""
+
+
+def advised(kept: Iterable[Kept]) -> list[str]:
+    """Statements that would make the views permanent that were used most, those that saved most first."""
+    used = sorted((each for each in kept if each.holding.uses >= ADVISED), key=lambda each: -each.holding.saved)
+    return [statement(each.candidate, suggested_name(each.candidate, place)) for place, each in enumerate(used, 1)]
 
 
 def statement(candidate: Candidate, name: str) -> str:
@@ -17,9 +30,10 @@ def statement(candidate: Candidate, name: str) -> str:
 
 
 def suggested_name(candidate: Candidate, number: int) -> str:
+    """A name that needs no quotes, whatever tables and columns are called."""
     tables = "_".join(dict.fromkeys(candidate.shape.tables))[:40]
     groups = "_".join(each.rpartition(".")[2] for each in candidate.shape.groups)[:40]
-    return f"auto_{tables}{f'_by_{groups}' if groups else ''}_{number}"
+    return re.sub(r"\W", "_", f"auto_{tables}{f'_by_{groups}' if groups else ''}_{number}")
 
 
 def query_text(plan: Plan) -> str:
@@ -28,7 +42,7 @@ def query_text(plan: Plan) -> str:
     block = block_of(plan if group is None else group.child)
     aliases = {leaf: f"t{place}" for place, leaf in enumerate(block.leaves, 1)}
     spelled = _Spelling(block, aliases)
-    tables = [exp.to_table(_table(leaf)).as_(alias) for leaf, alias in aliases.items()]
+    tables = [exp.table_(_table(leaf)).as_(alias) for leaf, alias in aliases.items()]
     query = exp.select(*_shown(plan, group, block, spelled)).from_(tables[0])
     for table in tables[1:]:
         query = query.join(table, join_type="cross")
@@ -36,7 +50,7 @@ def query_text(plan: Plan) -> str:
         query = query.where(*(spelled(each) for each in block.predicates))
     if group is not None and group.keys:
         query = query.group_by(*(spelled(substitute(key.expression, block.outputs)) for key in group.keys))
-    return query.sql(dialect="spark", pretty=True)
+    return query.sql(dialect="spark", pretty=True, identify=True)
 
 
 def _table(leaf: Plan) -> str:

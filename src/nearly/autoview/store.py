@@ -47,13 +47,17 @@ class NoRoom(Exception):
 
 @dataclass(slots=True)
 class Kept:
-    """A view that is there: what it computes, its rows, and version and content of the tables that they are of, by name."""
+    """A view that is there: what it computes, its rows, and version and content of the tables that they are of, by name.
+
+    `zone` is the time zone in which it was computed: dates and texts of points in time are others in another one.
+    """
 
     candidate: Candidate
     table: Table
     versions: Mapping[str, tuple[int, str]]
     holding: Holding
     path: Path
+    zone: str
     readers: int = 0
 
     @property
@@ -73,9 +77,11 @@ class Kept:
             return False
         return True
 
-    def fits(self, tables: Mapping[str, Table]) -> bool:
-        """Whether its rows are of these tables as they are."""
-        return all(name in tables and tables[name].content == content for name, (_, content) in self.versions.items())
+    def fits(self, tables: Mapping[str, Table], zone: str) -> bool:
+        """Whether its rows are of these tables as they are, in this time zone."""
+        return self.zone == zone and all(
+            name in tables and tables[name].content == content for name, (_, content) in self.versions.items()
+        )
 
     @property
     def plan(self) -> StoredPlan:
@@ -124,12 +130,19 @@ class Store:
         self._owned = ExitStack()
         self._reserved = 0
         self._dying: list[Kept] = []
+        self._is_closed = False
         self._number = 0
         with writing_in(directory):
             (directory / ROWS).mkdir(parents=True, exist_ok=True)
         self._owned.enter_context(exclusive(directory / OWNER, BUSY))
 
+    def refuse_more(self) -> None:
+        """From now on no view comes: a query that is making one may not be done before all are to be gone."""
+        with self.lock:
+            self._is_closed = True
+
     def close(self) -> None:
+        self.refuse_more()
         self._owned.close()
 
     @property
@@ -143,9 +156,12 @@ class Store:
         with self.lock:
             return self._reserved + sum(each.holding.bytes for each in (*self.kept.values(), *self._dying))
 
-    def add(self, candidate: Candidate, rows: Encoded, versions: Mapping[str, tuple[int, str]], holding: Holding) -> Kept:
-        """Have a view; one that computes the same goes. `NoRoom` where it does not fit beside what is there."""
+    def add(
+        self, candidate: Candidate, rows: Encoded, versions: Mapping[str, tuple[int, str]], holding: Holding, zone: str
+    ) -> Kept:
+        """Have a view; one that computes the same goes. `NoRoom` where it does not fit beside what is there, or none may come."""
         with self.lock:
+            self._refuse_closed()
             if self.bytes + rows.bytes > self.limit:
                 raise NoRoom(f"{self.bytes + rows.bytes:,} bytes")
             self._reserved += rows.bytes
@@ -154,11 +170,12 @@ class Store:
         path = self.rows / uuid.uuid4().hex[:12]
         try:
             with writing_in(path):
-                path.mkdir()
+                path.mkdir(parents=True)
                 (path / FILE).write_bytes(rows.content)
                 flush(path / FILE)
-            kept = Kept(candidate, describe_parquet(name, [str(path)]), versions, holding, path)
+            kept = Kept(candidate, describe_parquet(name, [str(path)]), versions, holding, path, zone)
             with self.lock:
+                self._refuse_closed()
                 before = self.kept.pop(kept.id, None)
                 self.kept[kept.id] = kept
                 self._reserved -= rows.bytes
@@ -171,6 +188,10 @@ class Store:
             raise
         self._sweep_dying()
         return kept
+
+    def _refuse_closed(self) -> None:
+        if self._is_closed:
+            raise NoRoom("automatic views are off")
 
     def remove(self, id_: str) -> None:
         """Let go of a view; its files go when nobody reads them."""
@@ -207,12 +228,6 @@ class Store:
         """Write the list, durably."""
         write_durably(self.directory / LIST, sealed(content).encode())
 
-    def load(self) -> Any | None:
-        """The list that was written last; None where there is none that can be read."""
-        with suppress(OSError, EngineError, UnicodeDecodeError):
-            return opened((self.directory / LIST).read_text(encoding="utf-8"), dict)
-        return None
-
     def restore(self, views: Iterable[Kept], number: int) -> None:
         """Have views that an earlier session made, and remove all other files."""
         with self.lock:
@@ -231,3 +246,10 @@ class Store:
         """Let go of all views."""
         for id_ in list(self.kept):
             self.remove(id_)
+
+
+def read_list(directory: Path) -> Any | None:
+    """The list that was written last; None where there is none that can be read."""
+    with suppress(OSError, EngineError, UnicodeDecodeError):
+        return opened((directory / LIST).read_text(encoding="utf-8"), dict)
+    return None

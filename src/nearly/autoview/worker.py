@@ -55,7 +55,7 @@ class Worker:
                     self._beside()
                 while not self._stopping.is_set() and activity.quiet >= QUIET and self.work():
                     pass
-            except NearlyError:
+            except Exception:  # whatever one piece of work meets, the next one is done
                 if not self._stopping.is_set():
                     logger.warning("automatic views: work in the background failed", exc_info=True)
 
@@ -146,11 +146,11 @@ class Worker:
         """Bring a view up to date whose tables changed, or let go of it."""
         keeping = self._keeping
         for view in list(keeping.store.kept.values()):
-            tables = present(keeping.engine.catalog, view)
-            if tables is None:
+            zone, tables = keeping.engine.cluster.time_zone, present(keeping.engine.catalog, view)
+            if tables is None or view.zone != zone:
                 keeping.evict(view.id, lost=True)
                 return True
-            if not view.fits(tables):
+            if not view.fits(tables, zone):
                 self._follow(view)
                 return True
         return False
@@ -174,7 +174,7 @@ class Worker:
         keeping.store.remove(view.id)
         keeping.is_changed = True
         try:
-            keeping.store.add(view.candidate, rows, versions, replace(view.holding, bytes=rows.bytes))
+            keeping.store.add(view.candidate, rows, versions, replace(view.holding, bytes=rows.bytes), view.zone)
             keeping.tally.moved += 1
         except NoRoom:
             keeping.tally.lost += 1

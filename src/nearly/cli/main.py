@@ -17,6 +17,7 @@ COMMANDS = {
     "shell": "nearly.cli.shell",
     "table": "nearly.cli.table",
     "view": "nearly.cli.view",
+    "autoview": "nearly.cli.view",
     "standing": "nearly.cli.standing",
     "synopsis": "nearly.cli.synopsis",
     "missing": "nearly.cli.missing",
@@ -28,7 +29,10 @@ COMMANDS = {
 
 
 class Command(Protocol):
-    """A module with one command: it adds its parser, whose default `run` takes the parsed arguments and returns the exit code."""
+    """A module with one command, or a few that belong together: it adds their parsers.
+
+    Their default `run` takes the parsed arguments and returns the exit code.
+    """
 
     def add(self, commands: Commands) -> None: ...
 
@@ -59,10 +63,9 @@ def parser_for(given: Sequence[str]) -> argparse.ArgumentParser:
         parser.add_argument("--version", action="store_true", help="the versions of nearly and its engines")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     asked = given[0] if given else ""
-    for name, module in COMMANDS.items():
-        if asked == name or asked not in COMMANDS:
-            command: Command = import_module(module)
-            command.add(commands)
+    for module in dict.fromkeys([COMMANDS[asked]] if asked in COMMANDS else COMMANDS.values()):
+        command: Command = import_module(module)
+        command.add(commands)
     return parser
 
 

@@ -1,19 +1,29 @@
-"""`nearly view`: materialised views from the command line."""
+"""`nearly view` and `nearly autoview`: views from the command line, those that people make and those that choose themselves."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from nearly.cli.table import print_table, shown
 from nearly.cli.verbs import Commands, add_verb, add_verbs
+from nearly.rooms import AUTOMATIC
 from nearly.session import Session
+
+if TYPE_CHECKING:
+    from nearly.autoview.store import Kept
 
 
 def add(commands: Commands) -> None:
-    """The command and its verbs."""
+    """The commands and their verbs."""
+    automatic = add_verbs(commands, "autoview", "views that chose themselves: what the sessions of a catalog left of them")
+    shown(add_verb(automatic, "status", "the automatic views that are kept, and what they saved", run_status, None))
+    add_verb(automatic, "advice", "statements that make those permanent that were used most", run_advice, None)
+    add_verb(automatic, "off", "remove the automatic views; what was learned stays", run_off, None)
     verbs = add_verbs(commands, "view", "queries whose rows are kept and follow their tables")
     create = add_verb(verbs, "create", "keep the rows of a query", run_create, "the view")
     create.add_argument("query", help="the text, or - to read it from standard input")
@@ -96,3 +106,47 @@ def run_drop(db: Session, options: argparse.Namespace) -> None:
 
 def run_explain(db: Session, options: argparse.Namespace) -> None:
     print(db.view(options.name).explain() if " " not in options.name.strip() else db.explain_view(options.name))
+
+
+def run_status(_: Session, options: argparse.Namespace) -> None:
+    policy, kept = _left(options)
+    facts = [
+        {
+            "view": each.name, "kind": each.candidate.kind, "tables": ", ".join(each.candidate.shape.tables),
+            "rows": each.table.rows, "bytes": each.holding.bytes, "uses": each.holding.uses, "cost": each.holding.cost,
+            "saved": each.holding.saved,
+        }
+        for each in sorted(kept, key=lambda each: -each.holding.saved)
+    ]  # fmt: skip
+    if options.format == "table":
+        print(f"policy {policy}, {len(kept)} automatic views, {sum(each.holding.bytes for each in kept):,} bytes")
+    kinds = [pa.string(), pa.string(), pa.string(), *[pa.int64()] * 3, pa.float64(), pa.float64()]
+    names = ("view", "kind", "tables", "rows", "bytes", "uses", "cost", "saved")
+    print_table(pa.Table.from_pylist(facts, pa.schema(list(zip(names, kinds, strict=True)))), options)
+
+
+def run_advice(_: Session, options: argparse.Namespace) -> None:
+    from nearly.autoview.statements import advised
+
+    for statement in advised(_left(options)[1]):
+        print(f"{statement};")
+
+
+def run_off(_: Session, options: argparse.Namespace) -> None:
+    from nearly.autoview.listing import clear
+
+    kept = _left(options)[1]
+    if _directory(options).is_dir():
+        clear(_directory(options))
+    print(f"{len(kept)} automatic views removed, {sum(each.holding.bytes for each in kept):,} bytes")
+
+
+def _left(options: argparse.Namespace) -> tuple[str, list[Kept]]:
+    """What a catalog has of automatic views, by the list that was written last: whoever looks takes them from no session."""
+    from nearly.autoview.listing import left_in  # whose code few commands need
+
+    return left_in(_directory(options)) or ("none", [])
+
+
+def _directory(options: argparse.Namespace) -> Path:
+    return Path(options.path) / AUTOMATIC

@@ -9,6 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,6 +88,11 @@ class Given:
     rates: Mapping[str, float]
     deletes: float = 0.0
 
+    def __post_init__(self) -> None:
+        for name, rate in self.rates.items():
+            _refuse_odd(rate, f"the rate of table {name!r}")
+        _refuse_odd(self.deletes, "deletes=", 1.0)
+
     def predict(self, past: Past, next_: Next) -> Prediction:  # noqa: ARG002  every predictor is asked alike
         kept = 1 - self.deletes
         return _by_rates({name.lower(): (rate * kept, rate * self.deletes) for name, rate in self.rates.items()}, next_)
@@ -108,6 +115,11 @@ class Geometric:
 
     totals: Mapping[str, float]
     p: float = 0.9
+
+    def __post_init__(self) -> None:
+        for name, total in self.totals.items():
+            _refuse_odd(total, f"the total of table {name!r}")
+        _refuse_odd(self.p, "p=", 1.0)
 
     def predict(self, past: Past, next_: Next) -> Prediction:  # noqa: ARG002  every predictor is asked alike
         missing = _missing(self.totals, past)
@@ -132,6 +144,12 @@ class Lateness:
     delays: Sequence[float]
     totals: Mapping[str, float]
     started: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, total in self.totals.items():
+            _refuse_odd(total, f"the total of table {name!r}")
+        for delay in (*self.delays, self.started):
+            _refuse_odd(delay, "a delay")
 
     def predict(self, past: Past, next_: Next) -> Prediction:
         known = sorted(self.delays)
@@ -180,18 +198,32 @@ class Called:
     function: Callable[[Past, Next], Mapping[str, Any]]
 
     def predict(self, past: Past, next_: Next) -> Prediction:
-        found = self.function(past, next_)
-        if not isinstance(found, Mapping):
-            raise SchemaError(f"arrivals= gave {found!r:.80}; it must give a mapping from tables to rows")
-        return {name.lower(): _expected(name, each) for name, each in found.items()}
+        return checked(self.function(past, next_))
 
 
-def _expected(name: str, value: Any) -> Expected:
-    if isinstance(value, Expected):
-        return value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+def checked(found: Any) -> Prediction:
+    """A prediction, as whoever made it meant it: rows, or an `Expected`, by table."""
+    if not isinstance(found, Mapping):
+        raise SchemaError(f"arrivals= gave {found!r:.80}; it must give a mapping from tables to rows")
+    return {str(name).lower(): _expected(name, each) for name, each in found.items()}
+
+
+def _expected(name: Any, value: Any) -> Expected:
+    told = value if isinstance(value, Expected) else Expected(value)
+    if not (_is_number(told.inserted) and _is_number(told.deleted)):
         raise SchemaError(f"arrivals= gave {value!r:.80} for table {name!r}; it must be a number of rows, or an Expected")
-    return Expected(float(value))
+    return Expected(float(told.inserted), float(told.deleted), bool(told.last))
+
+
+def _is_number(value: Any, most: float = float("inf")) -> bool:
+    """Whether something is a number of rows, of whichever library."""
+    return not isinstance(value, bool) and isinstance(value, Real) and isfinite(value) and 0 <= float(value) <= most
+
+
+def _refuse_odd(value: Any, what: str, most: float = float("inf")) -> None:
+    if not _is_number(value, most):
+        ends = "that is not negative" if most == float("inf") else f"between 0 and {most:g}"
+        raise SchemaError(f"arrivals: {what} is {value!r:.80}; it must be a number {ends}")
 
 
 def predictor_of(given: Any, tables: Iterable[str]) -> Predictor:
@@ -258,7 +290,7 @@ class Forecast:
 
     def look_ahead(self, next_: Next) -> Prediction:
         """What will have come at the next refresh; tables of which it says that they are complete are, from now on."""
-        found = self.predictor.predict(self.past, next_)
+        found = checked(self.predictor.predict(self.past, next_))
         self.complete = self.complete | {name for name, each in found.items() if each.last and not each.rows}
         self.said = with_complete(found, self.complete)
         return self.said

@@ -23,7 +23,7 @@ from nearly.engine.engine import Engine
 from nearly.engine.storage.catalog import check_name
 from nearly.engine.storage.durable import write_durably, writing_in
 from nearly.engine.storage.serialise import opened, sealed
-from nearly.errors import EngineError, NearlyError, SchemaError, unknown
+from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.syntax.parse import check_query
 from nearly.standing.arrivals import Forecast, Past, predictor_of
 from nearly.standing.definitions import Definition, restored_past, restored_predictor
@@ -33,7 +33,7 @@ from nearly.standing.policy import Policy
 from nearly.standing.standing import Standing, refresh_all
 from nearly.standing.states import StateStore
 from nearly.standing.upkeep import Upkeep
-from nearly.standing.watching import watcher_of
+from nearly.standing.watching import Telling, watcher_of
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,8 @@ GLANCE = 0.2
 """Seconds between two looks at the tables."""
 PATIENCE = 30.0
 """Seconds that closing waits for a refresh, which it breaks off."""
+AGAIN = 1.0
+"""Seconds after which a query is tried again whose tables cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +96,23 @@ class StandingQueries:
             past = Past({}, restored_past(before.batches) if before is not None else ())
             forecast = Forecast(predictor, past, frozenset(before.complete) if before is not None else frozenset())
             upkeep = Upkeep(self._engine, self._states(), query, known, wishes.budget, self._measured())
-            made = Standing(known, wishes.policy, forecast, upkeep, watcher, self)
-            made.begin()
-            if not made.is_over:
-                self._open[known] = made
-                self._write(made)
-                self._run_thread()
+            made = Standing(known, wishes.policy, forecast, upkeep, None if watcher is None else Telling(known, watcher), self)
+            self._begin(made)
             return made
+
+    def _begin(self, made: Standing) -> None:
+        """Have the first answer of a query, and its definition; of one that cannot begin, nothing stays."""
+        try:
+            with self._states().lock:  # nobody brings what it shares up to date before it is known to share
+                made.begin()
+                if not made.is_over:
+                    with self._files:
+                        self._open[made.name] = made
+                        self._keep(made)
+        except BaseException:
+            made.close()
+            raise
+        self._run_thread()
 
     def resume(self, name: str, on_change: Any = None, arrivals: Any = None) -> Standing:
         """Go on with a query as it was defined; one that runs is given as it is."""
@@ -128,7 +140,7 @@ class StandingQueries:
     def sharing(self, one: Standing) -> list[Standing]:
         """A query and those it shares states with, through however many others."""
         found, tables = [one], _tables_of(one)
-        waiting = [each for each in self._open.values() if each is not one]
+        waiting = [each for each in list(self._open.values()) if each is not one]
         while near := [each for each in waiting if _tables_of(each) & tables]:
             found += near
             waiting = [each for each in waiting if each not in near]
@@ -174,12 +186,15 @@ class StandingQueries:
             raise EngineError(f"the definition of standing query {name!r} cannot be read: {error}") from error
 
     def _write(self, one: Standing) -> None:
-        """Keep the definition of a query that is not over."""
+        """Keep the definition of a query that is neither over, nor forgotten in another session."""
         with self._files:
-            if self._open.get(one.name) is one:
-                with writing_in(self.directory):
-                    self.directory.mkdir(parents=True, exist_ok=True)
-                write_durably(self._path(one.name), sealed(_content(one)).encode())
+            if self._open.get(one.name) is one and self._path(one.name).exists():
+                self._keep(one)
+
+    def _keep(self, one: Standing) -> None:
+        with writing_in(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+        write_durably(self._path(one.name), sealed(_content(one)).encode())
 
     def _run_thread(self) -> None:
         if self._thread is None:
@@ -190,19 +205,33 @@ class StandingQueries:
     def _work(self) -> None:
         while not self._closed:
             self._wake.clear()
+            self._leave_forgotten()
             for one in self._due():
                 if not self._closed and not one.is_over:
                     self._refresh(one)
             self._wake.wait(self._pause())
 
+    def _leave_forgotten(self) -> None:
+        """End the queries that someone forgot in another session of the catalog."""
+        with self._files:
+            gone = [one for one in self._open.values() if not self._path(one.name).exists()]
+        for one in gone:
+            logger.info("standing query %r was stopped in another session", one.name)
+            one.stop()
+
     def _due(self) -> list[Standing]:
         """Those whose time has come, the one that waits longest beyond it first."""
-        found = []
-        for one in list(self._open.values()):
-            with suppress(NearlyError):  # told when it is refreshed
-                if (one.policy.every, one.policy.rows) != (None, None) and one.policy.is_due(one.waited(), one.arrived()):
-                    found.append((one.waited() - (one.policy.every or 0.0), one))
-        return [one for _, one in sorted(found, key=lambda each: -each[0])]
+        found = [one for one in list(self._open.values()) if self._is_due(one)]
+        return sorted(found, key=lambda one: (one.policy.every or 0.0) - one.waited())
+
+    def _is_due(self, one: Standing) -> bool:
+        """Whether to refresh a query; one whose tables cannot be read is refreshed, too, since that tells whoever waits for it."""
+        if (one.policy.every, one.policy.rows) == (None, None):
+            return False
+        try:
+            return one.policy.is_due(one.waited(), one.arrived())
+        except Exception:  # noqa: BLE001  whatever it is, the refresh meets it again
+            return one.waited() >= max(AGAIN, one.policy.every or 0.0)
 
     def _pause(self) -> float:
         waits = [one.policy.wait(one.waited(), GLANCE) for one in list(self._open.values())]
@@ -210,13 +239,13 @@ class StandingQueries:
 
     def _refresh(self, one: Standing) -> None:
         try:
-            group = self.sharing(one)
-            refresh_all(group)
-            for each in group:
+            for each in refresh_all(one):
+                each.tell_later()
                 self._write(each)
         except Exception as trouble:  # noqa: BLE001  a query that fails, however, must not end the others
             if not self._closed and not self._engine.life.is_over:
-                logger.warning("standing query %r could not be refreshed: %s", one.name, trouble)
+                if str(trouble) != str(one.error):  # the same again is no news
+                    logger.warning("standing query %r could not be refreshed: %s", one.name, trouble)
                 one.fail(trouble)
                 time.sleep(GLANCE)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from numbers import Real
 from typing import Any
 
 from nearly.standing.arrivals import Batch, Expected, Geometric, Given, History, Lateness, Predictor
@@ -52,8 +53,19 @@ def _stored(predictor: Predictor) -> dict[str, Any]:
 
 
 def vars_of(predictor: Any) -> dict[str, Any]:
-    """The fields of one of the library's predictors."""
-    return {field.name: getattr(predictor, field.name) for field in fields(predictor)}
+    """The fields of one of the library's predictors, with numbers as JSON has them: a user's may be those of NumPy."""
+    return {field.name: _plain(getattr(predictor, field.name)) for field in fields(predictor)}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {str(name): _plain(each) for name, each in value.items()}
+        case bool() | int() | float():
+            return value
+        case Real():
+            return float(value)
+    return [_plain(each) for each in value]
 
 
 def restored_predictor(content: Mapping[str, Any]) -> Predictor:

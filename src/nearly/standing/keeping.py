@@ -87,11 +87,9 @@ def _build(upkeep: Upkeep, found: Moving, wanted: Planned, made: Mapping[Plan, P
             source = over_stored(plan, {**made, **upkeep.stored()})
             fresh = store.make(found, plan, source, kept.place, [*_order(plan, kept)], key_of(upkeep, plan))
         store.note(fresh, plan, upkeep.tables, upkeep.user)
-        if state is not None:
-            store.release(found, state, upkeep.user)
-        upkeep.held[plan] = fresh
+        upkeep.replace(found, plan, fresh)
     for plan in [plan for plan in upkeep.held if plan not in places]:
-        store.release(found, upkeep.held.pop(plan), upkeep.user)
+        upkeep.replace(found, plan, None)
 
 
 def _order(plan: Plan, kept: Kept) -> Iterator[Column]:

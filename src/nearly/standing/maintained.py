@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from nearly.engine.engine import Engine
@@ -11,6 +11,7 @@ from nearly.engine.storage.catalog import Snapshot
 from nearly.engine.storage.layouts import Table
 from nearly.plan.expressions import UserCall, walk
 from nearly.plan.nodes import Apply, BoundQuery, Plan, Scan
+from nearly.plan.types import DataType
 from nearly.rewrite.delta.with_partials import with_partials
 from nearly.rewrite.logical.order_joins import order_joins
 from nearly.rewrite.logical.prune import prune
@@ -33,13 +34,34 @@ class Maintained:
         return BoundQuery(self.plan, self.names)
 
 
-def maintained(engine: Engine, text: str) -> Maintained:
-    """A query over tables whose content will change: any of their columns may come to hold nulls."""
-    prepared = engine.prepare(text)
-    tables = tuple(table.name for table in prepared.snapshot)
+def maintained(engine: Engine, text: str, tables: Iterable[Table] | None = None) -> Maintained:
+    """A query over tables whose content will change: any of their columns may come to hold nulls.
+
+    It is bound to these descriptions of its tables, else to the present ones.
+    """
+    prepared = engine.prepare(text) if tables is None else prepared_over(engine, text, tables)
+    read = tuple(table.name for table in prepared.snapshot)
     plan, reason = _plan(engine, prepared)
     names = prepared.query.names if prepared.query is not None else ()
-    return Maintained(prepared.text, tables, names, plan, reason)
+    return Maintained(prepared.text, read, names, plan, reason)
+
+
+def prepared_over(engine: Engine, text: str, tables: Iterable[Table]) -> Prepared:
+    """A query over tables as they are described here."""
+    return engine.named(engine.planner.over(engine.at(tables).catalog).prepare(text))
+
+
+def basis(engine: Engine, tables: Mapping[str, Table]) -> Hashable:
+    """What a plan and its rows hang on beside the rows of tables: settings of Spark, and what tables are called, typed and read as.
+
+    Law: a plan that is right for a version of its tables is right for all versions of the same basis.
+    """
+    described = ((name, table.key, table.schema.reading, _typed(table)) for name, table in sorted(tables.items()))
+    return engine.cluster.time_zone, engine.cluster.ansi, tuple(described)
+
+
+def _typed(table: Table) -> tuple[tuple[str, DataType], ...]:
+    return tuple((column.name, column.type) for column in table.columns)
 
 
 def _plan(engine: Engine, prepared: Prepared) -> tuple[Plan | None, str | None]:

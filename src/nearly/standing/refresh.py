@@ -22,7 +22,7 @@ from nearly.plan.nodes import GroupBy, Input, Plan
 from nearly.rewrite.delta.with_partials import outermost, over_stored
 from nearly.standing.arrivals import Expected, Prediction
 from nearly.standing.keeping import keep_within, key_of, measure
-from nearly.standing.maintained import versions
+from nearly.standing.maintained import prepared_over, versions
 from nearly.standing.upkeep import CHANGE, FIRST, SAME, WHOLE, Refresh, Upkeep
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 @deep_recursion()
 def begin(upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction) -> Refresh:
     """The first answer."""
+    upkeep.bind(tables)
     return _as_a_whole(upkeep, tables, prediction, FIRST, "the first answer", {})
 
 
@@ -100,12 +101,16 @@ class _Course:
     @classmethod
     def of(cls, upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction | None) -> _Course | Refresh:
         began = time.perf_counter()
-        if all(tables[name].content == upkeep.tables[name].content for name in tables):
+        is_other = upkeep.bind(tables)
+        if not is_other and all(tables[name].content == upkeep.tables[name].content for name in tables):
             upkeep.tables = tables
             return Refresh(SAME, "no table changed", 0.0, {}, versions(tables))
         changed = changed_since(upkeep, tables)
         if upkeep.query.plan is None:
             return cls(upkeep, tables, prediction, changed, True, upkeep.query.reason or "", None, began)
+        if is_other:
+            told = "a table has other columns, or Spark other settings"
+            return cls(upkeep, tables, prediction, changed, True, told, None, began)
         if upkeep.forced is not None:
             return cls(upkeep, tables, prediction, changed, upkeep.forced == WHOLE, "asked for", None, began)
         if not upkeep.held:
@@ -146,8 +151,8 @@ class _Course:
                     [plan.columns[p] for p in state.order],
                     key_of(upkeep, plan),
                 )
-                upkeep.store.release(self.moving, state, upkeep.user)
-                state = upkeep.held[plan] = made
+                upkeep.replace(self.moving, plan, made)
+                state = made
             upkeep.store.note(state, plan, self.tables, upkeep.user)
             done[plan] = state.over(plan)
 
@@ -198,9 +203,7 @@ def _as_a_whole(
                 raise EngineError(f"a table's file cannot be read: {failure}") from failure
             reason = f"{reason}; the native kernel stopped: {failure}"
     began = time.perf_counter()
-    pinned = upkeep.engine.at(tables.values())
-    prepared = upkeep.engine.named(upkeep.engine.planner.over(pinned.catalog).prepare(upkeep.query.text))
-    result = upkeep.engine.run(prepared)
+    result = upkeep.engine.run(prepared_over(upkeep.engine, upkeep.query.text, tables.values()))
     upkeep.answer, upkeep.source, upkeep.tables = result.table, result.source, tables
     return Refresh(strategy, reason, time.perf_counter() - began, changed, versions(tables))
 

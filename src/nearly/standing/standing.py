@@ -9,6 +9,7 @@ Law: every answer is exact for the versions of the tables that it names (`answer
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from nearly.answer import Answer
 from nearly.engine.storage.layouts import Table
-from nearly.errors import EngineError, unknown
+from nearly.errors import EngineError, NearlyError, unknown
 from nearly.printing.html import card
 from nearly.standing.actions import DISK
 from nearly.standing.arrivals import Batch, Forecast, Prediction, Score, differs
@@ -30,10 +31,14 @@ from nearly.standing.policy import Policy
 from nearly.standing.refresh import advance, begin, changed_since
 from nearly.standing.states import State
 from nearly.standing.upkeep import SAME, Refresh, Upkeep
-from nearly.standing.watching import Watcher, difference
+from nearly.standing.watching import Telling
+
+logger = logging.getLogger(__name__)
 
 REMEMBERED = 200
 """Refreshes that are remembered."""
+LAST_WORDS = 2.0
+"""Seconds that closing a session waits for a watcher that is being told something."""
 
 
 class Home(Protocol):
@@ -52,7 +57,7 @@ class Standing:
     policy: Policy
     forecast: Forecast
     _upkeep: Upkeep
-    _watcher: Watcher | None = None
+    _telling: Telling | None = None
     _home: Home | None = None
     history: list[Refresh] = field(default_factory=list)
     error: BaseException | None = None
@@ -128,7 +133,8 @@ class Standing:
     def refresh(self) -> Answer:
         """Bring the answer up to date now."""
         self._refuse_over()
-        refresh_all(self.sharing())
+        for each in refresh_all(self):
+            each.tell()
         return self.answer
 
     def complete(self, *tables: str) -> None:
@@ -144,6 +150,8 @@ class Standing:
     def stop(self) -> None:
         """Forget the query and what it keeps; whoever waits for its next answer waits no longer. Twice is harmless."""
         self._end(forget=True)
+        if self._telling is not None:
+            self._telling.forget()
 
     def __iter__(self) -> Iterator[Answer]:
         """The present answer, then every new one; those that come while an answer is looked at are one."""
@@ -195,7 +203,11 @@ class Standing:
         changed = changed_since(self._upkeep, own)
         if changed:
             self.forecast.observe(Batch(max(self._age(), 1e-3), changed), _rows(own))
-        said = self.forecast.look_ahead(self.policy.next)
+        try:
+            said = self.forecast.look_ahead(self.policy.next)
+        except Exception:  # whatever a user's predictor does, what it would have said costs time alone
+            logger.exception("the arrivals of standing query %r could not be predicted", self.name)
+            return None
         if self._planned_for is not None and not differs(said, self._planned_for):
             return None
         self._planned_for = said
@@ -214,11 +226,19 @@ class Standing:
             if refresh.strategy != SAME or before is None:
                 self._number += 1
                 self._news.notify_all()
-        if self._watcher is not None and before is not None and refresh.strategy != SAME:
-            changed = difference(before.table, self.answer.table)
-            if changed.came.num_rows or changed.went.num_rows:
-                self._watcher(self.name, self.answer, changed)
+        if self._telling is not None and before is not None and refresh.strategy != SAME:
+            self._telling.add(before, self.answer)
         self._end_if_complete()
+
+    def tell(self) -> None:
+        """Tell the watcher of what was published; not while states are locked."""
+        if self._telling is not None:
+            self._telling.tell()
+
+    def tell_later(self) -> None:
+        """The same, in a thread of its own."""
+        if self._telling is not None:
+            self._telling.tell_later()
 
     def fail(self, trouble: BaseException) -> None:
         """Tell whoever waits that a refresh failed; the next one may succeed."""
@@ -234,6 +254,8 @@ class Standing:
     def close(self) -> None:
         """Let go at the end of the session; the definition stays, and the query can be taken up again."""
         self._end(forget=False)
+        if self._telling is not None:
+            self._telling.forget(LAST_WORDS)
 
     def _end(self, *, forget: bool) -> None:
         if not self._over:
@@ -246,16 +268,36 @@ class Standing:
                 self._news.notify_all()
 
 
-def refresh_all(group: list[Standing]) -> None:
-    """Refresh queries that share states, over one version of all their tables."""
-    first = group[0]._upkeep
-    with first.store.lock:
-        running = [each for each in group if not each.is_over]
-        names = {table.name for each in running for table in each._upkeep.tables.values()}
-        tables = {table.name.lower(): table for table in first.engine.catalog.together(sorted(names))}
-        said = [each.look_ahead(tables) for each in running]
-        for each, refresh in zip(running, advance([each._upkeep for each in running], tables, said), strict=True):
-            each.publish(refresh)
+def refresh_all(one: Standing) -> list[Standing]:
+    """Refresh a query and those that share states with it, over one version of all their tables; the queries that were.
+
+    Who shares what is asked while nobody can begin to: a query that kept a state which others bring up to date without it would
+    add the same change twice. Where a neighbour cannot be refreshed, since one of its tables is gone, nothing is shared any more,
+    and the query is refreshed by itself.
+    """
+    with one._upkeep.store.lock:
+        running = [each for each in one.sharing() if not each.is_over]
+        try:
+            return _refreshed(running)
+        except NearlyError:
+            one._upkeep.engine.life.refuse_over()
+            if len(running) < 2 or one.is_over:
+                raise
+            for each in running:
+                each._upkeep.release()
+            return _refreshed([one])
+
+
+def _refreshed(running: list[Standing]) -> list[Standing]:
+    if not running:
+        return []
+    names = {table.name for each in running for table in each._upkeep.tables.values()}
+    engine = running[0]._upkeep.engine
+    tables = {table.name.lower(): table for table in engine.catalog.together(sorted(names))}
+    said = [each.look_ahead(tables) for each in running]
+    for each, refresh in zip(running, advance([each._upkeep for each in running], tables, said), strict=True):
+        each.publish(refresh)
+    return running
 
 
 def _rows(tables: Mapping[str, Table]) -> dict[str, float]:

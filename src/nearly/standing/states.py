@@ -34,6 +34,9 @@ _DISK = "standing_disk"
 MOST_DEAD = 0.25
 """A state is written anew when so large a share of its rows are deleted ones, whose memory is not free before."""
 
+MOST_CELLS = 2_000_000
+"""Values of small tables that the engine of states keeps beside them, about 16 MB: each version that was read is another table."""
+
 
 @dataclass(slots=True)
 class State:
@@ -64,7 +67,7 @@ class StateStore:
 
     def __init__(self, engine: Engine) -> None:
         self.lock = threading.RLock()
-        self._native = Native(engine.functions.live)
+        self._native = Native(engine.functions.live, MOST_CELLS)
         self.engine = copy.copy(engine)
         self.engine.native = replace(engine.native, samples=Samples(self._native))
         self._states: dict[tuple[str, tuple[str, ...]], State] = {}
@@ -82,7 +85,7 @@ class StateStore:
 
     def shared(self, plan: Plan, tables: Mapping[str, Table], place: str) -> State | None:
         """The state of an equal plan over the same versions, where someone keeps it."""
-        found = self._states.get((fingerprint(plan), _contents(plan, tables)))
+        found = self._states.get((fingerprint(plan), self._contents(plan, tables)))
         return found if found is not None and found.place == place else None
 
     def make(
@@ -96,7 +99,7 @@ class StateStore:
             None if key is None else tuple(names.index(name) for name in key),
             tuple(names.index(column.name) for column in order if column.name in names),
         )  # fmt: skip
-        self._fill(found, state, found.sql(source))
+        self._fill(found, state, found.sql(source), names)
         return state
 
     def note(self, state: State, plan: Plan, tables: Mapping[str, Table], user: str) -> None:
@@ -104,14 +107,20 @@ class StateStore:
         state.users.add(user)
         for key in [key for key, each in self._states.items() if each is state]:
             del self._states[key]
-        self._states[state.fingerprint, _contents(plan, tables)] = state
+        self._states[state.fingerprint, self._contents(plan, tables)] = state
 
-    def _fill(self, found: Moving, state: State, sql: str) -> None:
+    def _contents(self, plan: Plan, tables: Mapping[str, Table]) -> tuple[str, ...]:
+        """What the rows of a plan hang on: those of its tables, and the time zone in which they are read."""
+        names = sorted({scan.table.lower() for scan in scans_of(plan)})
+        return self.engine.cluster.time_zone, *(tables[name].content for name in names)
+
+    def _fill(self, found: Moving, state: State, sql: str, names: Sequence[str]) -> None:
+        """Have the rows of a query, whose columns are taken by name: one for rows without columns may stand between them."""
         before = self.measured(state.place, found)
         home = self._home(state.place, found)
-        numbered = ", ".join(f"c{place}" for place in range(len(state.columns)))
+        numbered = ", ".join(f"{native_name(name)} AS c{place}" for place, name in enumerate(names))
         ordered = f" ORDER BY {', '.join(f'c{place}' for place in state.order)}" if state.order else ""
-        body = f"SELECT * FROM ({sql}) AS rows({numbered}){ordered}"
+        body = f"SELECT {numbered} FROM ({sql}){ordered}"
         if not state.columns:
             body = f"SELECT 1 AS c0 FROM ({sql})"
         ((state.rows,),) = found.execute(f"CREATE OR REPLACE TABLE {home}{native_name(state.table)} AS {body}")
@@ -169,9 +178,10 @@ class StateStore:
     def _rewrite(self, found: Moving, state: State, table: str) -> None:
         """Free the memory of deleted rows."""
         aside = State(f"{state.table}_again", state.fingerprint, state.place, state.columns, state.key, state.order)
-        self._fill(found, aside, f"SELECT * FROM {table}")
+        names = [f"c{place}" for place in range(len(state.columns))]
+        self._fill(found, aside, f"SELECT * FROM {table}", names)
         self._remove(found, state)
-        self._fill(found, state, f"SELECT * FROM {self._home(state.place, found)}{native_name(aside.table)}")
+        self._fill(found, state, f"SELECT * FROM {self._home(state.place, found)}{native_name(aside.table)}", names)
         self._remove(found, aside)
 
     def release(self, found: Moving, state: State, user: str) -> None:
@@ -201,10 +211,6 @@ class StateStore:
         if state.place == DISK:
             found.execute(f"DROP VIEW IF EXISTS {native_name(state.table)}")
         found.execute(f"DROP TABLE IF EXISTS {self._home(state.place, found)}{native_name(state.table)}")
-
-
-def _contents(plan: Plan, tables: Mapping[str, Table]) -> tuple[str, ...]:
-    return tuple(tables[name].content for name in sorted({scan.table.lower() for scan in scans_of(plan)}))
 
 
 def _deletion(state: State, table: str, change: PartChange) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from nearly.engine.costs import Costs
+from nearly.engine.deltas.several import Moving
 from nearly.engine.engine import Engine
 from nearly.engine.storage.layouts import Table
 from nearly.plan.nodes import Plan, Scan
 from nearly.standing.actions import MEMORY, Allowed, Kept, Prices
 from nearly.standing.arrivals import Expected, Prediction
-from nearly.standing.maintained import Maintained
+from nearly.standing.maintained import Maintained, basis, maintained
 from nearly.standing.operators import Operator, Sizes, operators
 from nearly.standing.planner import Budget, Planned, choose
 from nearly.standing.states import State, StateStore
@@ -46,6 +47,7 @@ class Upkeep:
 
     `whole_seconds` is how long computing all took last, `quickest` the least that a refresh from changes did.
     `rows` and `widths` were measured of parts of the plan; of others, `shares` tells their rows relative to those of their tables.
+    `basis` is what the plan is right for, beside all rows that its tables may have.
     `fixed` are the plans whose rows must be kept instead of those the planner chooses; `forced` is how each answer is computed.
     """
 
@@ -59,6 +61,7 @@ class Upkeep:
     fixed: Collection[Plan] | None = None
     forced: str | None = None
     tables: dict[str, Table] = field(default_factory=dict)
+    basis: Hashable = None
     answer: pa.Table | None = None
     held: dict[Plan, State] = field(default_factory=dict)
     planned: Planned | None = None
@@ -73,7 +76,9 @@ class Upkeep:
     widths: dict[Plan, float] = field(default_factory=dict)
 
     def bytes(self, place: str = MEMORY) -> int:
-        return sum(state.bytes for state in self.held.values() if state.place == place)
+        """Bytes of what it keeps; equal parts of its plan are one state."""
+        states = {state.table: state for state in list(self.held.values())}  # a refresh may change them meanwhile
+        return sum(state.bytes for state in states.values() if state.place == place)
 
     @property
     def plan(self) -> Plan:
@@ -83,11 +88,31 @@ class Upkeep:
         """Where the rows of parts of the plan lie."""
         return {plan: state.over(plan) for plan, state in self.held.items()}
 
+    def replace(self, found: Moving, plan: Plan, state: State | None) -> None:
+        """Keep the rows of a part in another state, or no more; one that other parts are in as well stays."""
+        before = self.held.pop(plan, None)
+        if state is not None:
+            self.held[plan] = state
+        if before is not None and not any(each is before for each in self.held.values()):
+            self.store.release(found, before, self.user)
+
     def release(self) -> None:
         """Keep nothing any more."""
         with self.store.lock:
             self.store.forget(self.held.values(), self.user)
             self.held.clear()
+
+    def bind(self, tables: Mapping[str, Table]) -> bool:
+        """Have a plan that is right for these tables; whether it is another one, and nothing that was kept is of use."""
+        found = basis(self.engine, tables)
+        if found == self.basis:
+            return False
+        if self.basis is not None:
+            self.release()
+            self.query = maintained(self.engine, self.query.text, tables.values())
+            self.planned, self.rows, self.shares, self.widths = None, {}, {}, {}
+        self.basis = found
+        return True
 
     def root(self, tables: Mapping[str, Table], expected: Mapping[str, float]) -> Operator:
         """The operators of the plan, as far as their sizes are known."""

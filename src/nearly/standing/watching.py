@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import logging
-import urllib.error
+import math
+import threading
 import urllib.request
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
@@ -37,7 +40,9 @@ Watcher = Callable[[str, Answer, Difference], None]
 
 
 def difference(before: pa.Table, after: pa.Table) -> Difference:
-    """What changed between two answers, as bags of rows."""
+    """What changed between two answers, as bags of rows; of answers with other columns, all rows of both."""
+    if before.schema.types != after.schema.types:
+        return Difference(after, before)
     names = [f"c{place}" for place in range(after.num_columns)]
     with duckdb.connect() as connection:
         connection.register("old_rows", before.rename_columns(names))
@@ -48,6 +53,56 @@ def difference(before: pa.Table, after: pa.Table) -> Difference:
         )
         came, went = (connection.sql(text).to_arrow_table().rename_columns(after.column_names) for text in texts)
     return Difference(came, went)
+
+
+@dataclass(slots=True)
+class Telling:
+    """Tells a watcher of new answers, one after the other in their order.
+
+    Law: a watcher is called while nobody waits for a lock of this package, so that one which blocks, or which starts, refreshes or
+    stops queries itself, holds up nobody but the tellings after it.
+    """
+
+    name: str
+    watcher: Watcher
+    _waiting: deque[tuple[Answer, Answer]] = field(default_factory=deque)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+    _thread: threading.Thread | None = None
+
+    def add(self, before: Answer, after: Answer) -> None:
+        """An answer came after another; it is told by whoever tells next."""
+        self._waiting.append((before, after))
+
+    def tell(self) -> None:
+        """Tell all that waits; where another thread tells already, it does."""
+        while self._waiting and self._turn.acquire(blocking=False):
+            try:
+                while (pair := self._next()) is not None:
+                    before, after = pair
+                    changed = difference(before.table, after.table)
+                    if changed.came.num_rows or changed.went.num_rows:
+                        self.watcher(self.name, after, changed)
+            finally:
+                self._turn.release()
+
+    def _next(self) -> tuple[Answer, Answer] | None:
+        try:
+            return self._waiting.popleft()
+        except IndexError:
+            return None
+
+    def tell_later(self) -> None:
+        """Tell in a thread of its own, for whoever has others to look after."""
+        if self._waiting and not self._turn.locked():
+            self._thread = threading.Thread(target=self.tell, name="nearly-standing-tells", daemon=True)
+            self._thread.start()
+
+    def forget(self, patience: float = 0.0) -> None:
+        """Tell nothing more; what is being told may take so many seconds to end."""
+        self._waiting.clear()
+        thread = self._thread
+        if patience and thread is not None and thread is not threading.current_thread():
+            thread.join(patience)
 
 
 def watcher_of(given: Any) -> Watcher | None:
@@ -64,7 +119,7 @@ def watcher_of(given: Any) -> Watcher | None:
     def tell(name: str, answer: Answer, changed: Difference) -> None:
         try:
             given(answer, changed)
-        except Exception:  # whatever a user's function does, the query goes on
+        except (Exception, SystemExit):  # whatever a user's function does, the query goes on
             logger.exception("on_change of standing query %r failed", name)
 
     return tell
@@ -76,12 +131,24 @@ def _sending(address: str) -> Watcher:
             "name": name, "versions": answer.stats.get("versions", {}), "rows": answer.table.num_rows,
             "came": changed.came.slice(0, MOST_SENT).to_pylist(), "went": changed.went.slice(0, MOST_SENT).to_pylist(),
         }  # fmt: skip
-        body = json.dumps(content, default=str).encode()
-        request = urllib.request.Request(address, body, {"Content-Type": "application/json"})  # noqa: S310  checked above
         try:
+            body = json.dumps(_plain(content), default=str, allow_nan=False).encode()
+            request = urllib.request.Request(address, body, {"Content-Type": "application/json"})  # noqa: S310  checked above
             with urllib.request.urlopen(request, timeout=PATIENCE):  # noqa: S310
                 pass
-        except (urllib.error.URLError, OSError) as trouble:
+        except (OSError, ValueError, http.client.HTTPException) as trouble:  # no address, nobody there, or no sensible reply
             logger.warning("standing query %r could not tell %s of a change: %s", name, address, trouble)
 
     return send
+
+
+def _plain(value: Any) -> Any:
+    """Values as JSON has them, which has no infinite numbers."""
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case dict():
+            return {str(name): _plain(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+    return value

@@ -68,10 +68,11 @@ class Native:
 
     Any number of threads may use it at once. The connection itself is for one of them at a time, and refuses others; so it only
     makes cursors and takes settings, under a lock, and queries run on cursors. `live` tells which functions are still needed by
-    queries that may come; an engine that serves one query at a time needs only those of its settings.
+    queries that may come; an engine that serves one query at a time needs only those of its settings. `most_cells` are the values
+    of static tables that it keeps, where they are fewer than usual.
     """
 
-    def __init__(self, live: Callable[[], Container[str]] = tuple) -> None:
+    def __init__(self, live: Callable[[], Container[str]] = tuple, most_cells: int | None = None) -> None:
         self._spill = SpillDirectory()
         self._connection = duckdb.connect()
         self._connection.execute(f"SET temp_directory = {native_text(str(self._spill.path))}")
@@ -81,6 +82,7 @@ class Native:
         self._settings: Settings | None = None
         self._live = live
         self._statics: dict[str, int] = {}
+        self._most_cells = most_cells
         self._held: Counter[str] = Counter()
         self._running = Running()
         self._appended: set[str] = set()
@@ -172,8 +174,9 @@ class Native:
                 self._held.subtract(wanted.keys())
 
     def _make_room(self, wanted: Iterable[str]) -> None:
+        most = MOST_STATIC_CELLS if self._most_cells is None else self._most_cells
         for oldest in [name for name in self._statics if name not in wanted and not self._held[name]]:
-            if sum(self._statics.values()) <= MOST_STATIC_CELLS:
+            if sum(self._statics.values()) <= most:
                 break
             self._drop(oldest)
 

@@ -59,7 +59,7 @@ def check_name(name: str) -> str:
     >>> check_name("größe_2024")
     'größe_2024'
     """
-    if 0 < len(name) <= LONGEST_NAME and f"_{name}".isidentifier() and not name.isdigit():
+    if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and f"_{name}".isidentifier() and not name.isdigit():
         return name
     raise SchemaError(f"{name!r} cannot name a table; use 1 to {LONGEST_NAME} letters, digits and underscores, not digits alone")
 

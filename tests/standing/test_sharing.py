@@ -1,0 +1,151 @@
+"""States that several parts or queries have in common: brought up to date once, whoever comes or goes meanwhile."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import nearly
+from nearly.engine.native.failures import NativeFailure
+from nearly.errors import NearlyError
+from nearly.plan.nodes import GroupBy, Scan
+from nearly.standing.actions import Kept
+from nearly.standing.maintained import present
+from nearly.standing.planner import Budget, Planned
+from nearly.standing.refresh import advance, begin
+from nearly.standing.standing import Standing
+from nearly.standing.states import StateStore
+from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
+from tests.engine.deltas.histories import Histories
+from tests.fixtures.agreement import difference
+from tests.fixtures.generation import QueryGenerator
+from tests.fixtures.long import first_quick
+from tests.standing.test_refresh import PREDICTION, judge, random_states, upkeep_of
+from tests.standing.test_standing import opened, orders
+
+GROUP = 4
+GROUPS = "select customer, count(*) as n, sum(price) as total from orders group by customer"
+OVER_GROUPS = f"select max(n) as m, sum(total) as t from ({GROUPS})"
+WITH_CUSTOMERS = (
+    f"select c.region, sum(g.n) as n, sum(g.total) as t from ({GROUPS}) g join customers c on c.id = g.customer group by c.region"
+)
+
+
+@pytest.fixture
+def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[nearly.Session]:
+    """Whatever is grouped is kept, and answers come from changes."""
+
+    def groups(self: Upkeep, *_: object) -> Planned:
+        return Planned(tuple(Kept(node, 0.0) for node in set(self.plan.walk()) if isinstance(node, GroupBy) and node.keys), 0.0, ())
+
+    monkeypatch.setattr(Upkeep, "choose", groups)
+    monkeypatch.setattr(Upkeep, "pays", lambda *_: (True, 0.0))
+    made = opened(tmp_path)
+    yield made
+    made.close()
+
+
+def right(db: nearly.Session, s: Standing) -> bool:
+    return difference(db.sql(s.text, kernel="native").exact().table, s.refresh().table, s.text) is None
+
+
+def test_who_begins_to_share_is_moved_with_the_others(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its first answer and its being known, nobody may bring the state that it shares up to date."""
+    first = db.standing(GROUPS)
+    begins = Standing.begin
+
+    def begin_slowly(self: Standing) -> None:
+        begins(self)
+        db.insert("orders", orders(5000, 7))
+        other = threading.Thread(target=first.refresh)
+        other.start()
+        other.join(1)
+
+    monkeypatch.setattr(Standing, "begin", begin_slowly)
+    second = db.standing(OVER_GROUPS)
+    assert second in first.sharing()
+    assert right(db, second)
+    assert right(db, first)
+    db.delete("orders", where="id % 3 = 0")
+    assert right(db, second)
+
+
+def test_a_neighbour_whose_table_is_gone_keeps_nobody_from_refreshing(db: nearly.Session) -> None:
+    first, second = db.standing(GROUPS), db.standing(WITH_CUSTOMERS)
+    assert second in first.sharing()
+    db.drop("customers")
+    db.insert("orders", orders(5000, 7))
+    assert right(db, first)
+    db.delete("orders", where="id % 3 = 0")
+    assert right(db, first)
+
+
+def test_equal_parts_of_one_query_are_one_state_until_none_is_kept(tmp_path: Path) -> None:
+    history = Histories(tmp_path, random.Random(3).choice)
+    store = StateStore(history.db._engine)
+    upkeep = upkeep_of(history, store, "select x.b, y.b as c from r x join r y on x.a = y.a", "one", Budget(1e9))
+    scans = [node for node in upkeep.plan.walk() if isinstance(node, Scan) and node.table == "r"]
+    upkeep.fixed, upkeep.forced = scans, CHANGE
+    begin(upkeep, dict(history.tables), PREDICTION)
+    for kept in (scans, scans[:1], scans[:1], scans, scans[1:]):
+        history._insert("r")
+        history._delete("r")
+        upkeep.fixed = kept
+        (refresh,) = advance([upkeep], history.tables, [PREDICTION])
+        judge(history, upkeep)
+        assert refresh.reason == "asked for"
+        assert len({state.table for state in upkeep.held.values()}) == 1
+        assert set(upkeep.held) == set(kept)
+        assert upkeep.bytes() == sum({state.table: state.bytes for state in upkeep.held.values()}.values())
+    store.close()
+    history.db.close()
+
+
+def random_group(history: Histories, store: StateStore, pick: random.Random) -> list[Upkeep]:
+    """Queries that often have parts in common: some count the rows of others."""
+    group: list[Upkeep] = []
+    generator = QueryGenerator(pick.choice)
+    for _ in range(40):
+        counting = group and pick.random() < 0.4
+        text = f"select count(*) as n from ({pick.choice(group).query.text})" if counting else generator.query()
+        with suppress(NearlyError, NativeFailure):  # what the native kernel does not answer has no oracle here
+            budget = Budget(pick.choice([1e5, 1e9, 1e9]), pick.choice([0.0, 1e9]))
+            upkeep = upkeep_of(history, store, text, f"q{len(group)}", budget)
+            history.db._engine.run(history.db._engine.plan(text, "native"))
+            if upkeep.query.plan is not None:
+                group.append(upkeep)
+        if len(group) == GROUP:
+            break
+    return group
+
+
+@pytest.mark.parametrize("seed", first_quick(range(24), 2))
+def test_law_groups_of_random_queries(seed: int, tmp_path: Path) -> None:
+    """Whoever shares whatever, is computed as a whole or from changes, and leaves: all answers are those of recomputation."""
+    pick = random.Random(seed)
+    history = Histories(tmp_path, pick.choice)
+    store = StateStore(history.db._engine)
+    group = random_group(history, store, pick)
+    for upkeep in group:
+        random_states(upkeep, pick)
+        begin(upkeep, present(upkeep.engine, upkeep.query), PREDICTION)
+    for _ in range(4):
+        history.step()
+        for upkeep in group:
+            upkeep.forced = pick.choice([CHANGE, CHANGE, CHANGE, WHOLE])
+            if pick.random() < 0.3:
+                random_states(upkeep, pick)
+        pick.shuffle(group)
+        refreshes = advance(group, history.tables, [PREDICTION if pick.random() < 0.5 else None for _ in group])
+        for upkeep, refresh in zip(group, refreshes, strict=True):
+            judge(history, upkeep)
+            assert "could not be computed" not in refresh.reason
+        if pick.random() < 0.2 and len(group) > 1:
+            group.pop().release()
+    store.close()
+    history.db.close()
