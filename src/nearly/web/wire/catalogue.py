@@ -36,6 +36,7 @@ class Catalogue:
             for name, columns in tables.items():
                 self._engine.execute(f"CREATE TABLE {room}.{name} ({columns})")
         self._engine.execute(f"CREATE TABLE {PG}.type_names (oid BIGINT, typname VARCHAR, sql_name VARCHAR)")
+        self._engine.execute(f"CREATE TABLE {PG}.definitions (oid BIGINT, of_index VARCHAR, of_key VARCHAR)")
         self._insert(fixed_rows())
         for macro in MACROS:
             self._engine.execute(f"CREATE OR REPLACE MACRO {macro}")
@@ -59,8 +60,8 @@ class Catalogue:
         with self._lock:
             self._refresh()
             for relation in self._relations:
-                if relation[0].lower() == name.lower():
-                    return {column.lower(): type_ for column, type_, _ in relation[3]}
+                if relation.name.lower() == name.lower():
+                    return {column.lower(): type_ for column, type_, _ in relation.columns}
         return {}
 
     def _refresh(self) -> None:
