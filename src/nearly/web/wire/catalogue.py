@@ -12,7 +12,8 @@ from sqlglot import exp
 
 from nearly.plan.types import DataType
 from nearly.session import Session
-from nearly.web.wire.catalogue_rows import FILLED, Entry, Relation, fixed_rows, relation_rows, relations_of
+from nearly.web.wire.catalogue_keys import Entry
+from nearly.web.wire.catalogue_rows import FILLED, Relation, fixed_rows, relation_rows, relations_of
 from nearly.web.wire.catalogue_shape import MACROS, PG, TABLES
 from nearly.web.wire.catalogue_text import About, catalogue_text
 
@@ -43,17 +44,11 @@ class Catalogue:
         for setting in ("memory_limit = '256MB'", "threads = 1", "enable_external_access = false", "lock_configuration = true"):
             self._engine.execute(f"SET {setting}")
 
-    def answer(self, tree: exp.Expr, about: About, settings: Callable[[str], str]) -> pa.Table:
-        """The rows of a query."""
-        text = catalogue_text(tree, about, settings)
+    def lookup(self) -> Lookup:
+        """A query of its own, beside which others run."""
         with self._lock:
             self._refresh()
-            limit = threading.Timer(MOST_SECONDS, self._engine.interrupt)
-            limit.start()
-            try:
-                return self._engine.sql(text).to_arrow_table()
-            finally:
-                limit.cancel()
+            return Lookup(self._engine.cursor())
 
     def columns_of(self, name: str) -> dict[str, DataType]:
         """The types of a table's or a view's columns by name in small letters; none where there is no such table."""
@@ -79,3 +74,21 @@ class Catalogue:
         for room, table, values in rows:
             marks = ", ".join("?" * len(values))
             self._engine.execute(f"INSERT INTO {room}.{table} ({', '.join(values)}) VALUES ({marks})", list(values.values()))
+
+
+class Lookup:
+    """One query of the catalogue, which can be stopped and never takes long."""
+
+    def __init__(self, engine: duckdb.DuckDBPyConnection) -> None:
+        self._engine = engine
+        self.stop = engine.interrupt
+
+    def answer(self, tree: exp.Expr, about: About, settings: Callable[[str], str]) -> pa.Table:
+        """The rows of a query."""
+        limit = threading.Timer(MOST_SECONDS, self.stop)
+        limit.start()
+        try:
+            return self._engine.sql(catalogue_text(tree, about, settings)).to_arrow_table()
+        finally:
+            limit.cancel()
+            self._engine.close()

@@ -233,6 +233,7 @@ pg_conf_load_time() AS now()
 pg_stat_get_numscans(a) AS 0
 pg_stat_get_tuples_inserted(a) AS 0
 txid_current() AS 1
+pg_sleep(a) AS NULL
 inet_server_addr() AS NULL
 has_table_privilege(a, b, c := '') AS true
 has_schema_privilege(a, b, c := '') AS true
