@@ -36,7 +36,7 @@ class Terminal:
     def __init__(self, console: Console | None = None, rows: int | None = None) -> None:
         self._console = console or Console(highlight=False)
         self._rows = rows
-        self._screen: _Screen | None = None
+        self._screen: Screen | None = None
 
     def applies(self) -> bool:
         """Whether somebody can watch."""
@@ -44,7 +44,7 @@ class Terminal:
 
     def show(self, answers: Iterable[Answer], doing: Doing = waiting) -> None:
         """Draw each answer over the one before; the last one stays."""
-        screen = self._screen = _Screen(self._console.width, self._shown_rows, doing)
+        screen = self._screen = Screen(self._console.width, self._shown_rows, doing)
         drawing = Live(
             get_renderable=screen.drawn, console=self._console, refresh_per_second=DRAWN_A_SECOND, vertical_overflow="crop",
             transient=True,
@@ -73,7 +73,7 @@ class Terminal:
 
 
 @dataclass(slots=True)
-class _Screen:
+class Screen:
     """What is on the terminal now. It is drawn from a thread of its own, so an answer is taken in one step."""
 
     width: int
