@@ -89,7 +89,7 @@ select count(*) as n from zones
         (".mode pretty", "unknown mode"), (".mode", "it is table"), (".timer maybe", ".timer on"), (".read /none", "cannot read"),
         (".rows many", ".rows N"), (".within much", "no share"), (".tables x", "not expected"), (".schema none", "unknown table"),
         (".register a", ".register NAME FILE"), (".read 'x", "quote is open"), ("select * from 'nothing.csv';", "does not exist"),
-        ("show databases;", "SHOW TABLES"), ("select * from rides where city = ;", "not a query"),
+        ("show databases;", "SHOW TABLES"), ("select * from '';", "no name"), ("select * from rides where city = ;", "not a query"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line(shell: Shell, text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
+import os
+import pty
 import re
 import signal
+import struct
+import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +21,7 @@ from rich.console import Console
 
 from nearly.answer import Answer
 from nearly.display.interrupt import Interruption
+from nearly.display.keys import Keys
 from nearly.display.lines import Lines
 from nearly.display.show import show
 from nearly.display.status import Clock, Work, progress_line
@@ -25,6 +32,7 @@ from nearly.printing.characters import width
 from nearly.printing.frame import TextTable
 from nearly.printing.plain import plain_table
 from tests.fixtures.answers import by_city, by_city_exactly, estimated
+from tests.processes import environment
 
 
 def converging() -> Iterator[Answer]:
@@ -236,3 +244,88 @@ def test_columns_do_not_get_narrower_while_answers_come() -> None:
     frames = [TextTable.of(each.table, each.low, each.high, 5) for each in (wide, narrow)]
     assert frames[1].columns[1].width < frames[0].columns[1].width
     assert [column.width for column in frames[1].no_narrower(frames[0]).columns] == [column.width for column in frames[0].columns]
+
+
+def test_a_first_column_that_fills_the_terminal_hides_no_other() -> None:
+    table = pa.table({"key": ["k" * 58], "second": ["s" * 20], "third": ["t" * 20], "fourth": ["f" * 20]})
+    frames = TextTable.of(table, table, table, 5).wrapped(60)
+    assert [[column.name for column in frame.columns] for frame in frames] == [["key"], ["second", "third"], ["fourth"]]
+
+
+def wide_estimate(names: list[str], step: int) -> Answer:
+    """An answer with many uncertain columns, which move from step to step."""
+    sides = ({"key": ["k"], **{name: [1000.0 + step + far] for name in names}} for far in (0.0, -150.0, 150.0))
+    return estimated(*sides, progress=step / 10)
+
+
+def test_no_column_is_lost_where_curves_took_its_room() -> None:
+    """The columns that follow below are those that were not on the screen, whose curves made it narrower."""
+    names = [f"n{place}" for place in range(8)]
+    answers = [wide_estimate(names, step) for step in (1, 2, 3)]
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=60, height=24, color_system=None)
+    show(iter(answers), lambda: None, Terminal(console))
+    last = stream.getvalue().rsplit("\x1b[2K", 1)[1]
+    assert re.findall(r"n\d", last) == names
+
+
+def test_arrows_turn_to_other_columns_and_what_else_is_typed_is_no_key() -> None:
+    master, slave = pty.openpty()
+    turned: list[int] = []
+    before = termios.tcgetattr(slave)
+    keys = Keys(turned.append, slave)
+    keys._may = lambda: True  # type: ignore[method-assign]  # whose foreground a test runs in is not its own
+    with keys:
+        keys.listen()
+        assert not termios.tcgetattr(slave)[3] & termios.ECHO
+        for written in (b"\x1b[C", b"x\x1bOC", b"\x1b", b"[D", b"select\x1b[A"):
+            os.write(master, written)
+            time.sleep(0.02)
+        deadline = time.monotonic() + 30
+        while len(turned) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert turned == [1, 1, -1]
+    assert termios.tcgetattr(slave) == before
+    os.close(master)
+    os.close(slave)
+
+
+WIDE = """
+import time
+import pyarrow as pa
+from nearly.answer import Answer
+from nearly.display.show import show
+def slowly():
+    for step in range(600):
+        value, low, high = (pa.table({f"n{place}": [1000.0 + step + far] for place in range(8)}) for far in (0, -150, 150))
+        yield Answer(value, low, high, low, high, step / 600, False, 0.95, 0.1, "progressive")
+        time.sleep(0.1)
+show(slowly(), lambda: None)
+"""
+
+
+def test_arrows_on_a_terminal() -> None:
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(sys.executable, [sys.executable, "-c", WIDE], environment() | {"TERM": "xterm-256color", "COLUMNS": "60"})
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    steps = [(b"columns 1/", b"\x1b[C"), (b"columns 2/", b"\x1b[D"), (b"columns 1/", b"\x03\x03")]
+    seen, deadline = b"", time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            seen += os.read(terminal, 65536)
+        except OSError:
+            break
+        if steps and steps[0][0] in seen:
+            os.write(terminal, steps.pop(0)[1])
+            seen = b""
+    os.waitpid(child, 0)
+    os.close(terminal)
+    assert steps == [], seen.decode()[-2000:]
+    assert b"stopped at an estimate" in seen
+
+
+def test_without_a_terminal_there_are_no_keys() -> None:
+    with Keys(lambda _: None, os.open(os.devnull, os.O_RDONLY)) as keys:
+        keys.listen()
+        assert not keys.listening

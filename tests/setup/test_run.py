@@ -159,6 +159,20 @@ def test_two_at_once_set_up_once(project: Path, commands: Path, log: Path) -> No
     assert log.read_text().count("pytest") == 2
 
 
+def test_a_browser_is_installed_where_that_is_allowed(project: Path, commands: Path, log: Path) -> None:
+    """And its absence is said elsewhere; an installation that fails stops no test."""
+    installed = log.with_name("installed")
+    _script(commands / "apt-get", f"#!/bin/sh\necho \"$@\" >>'{installed}'\nexit 1\n")
+    done = _run(project, commands, "test")
+    assert installed.exists() == os.access("/var/lib/dpkg", os.W_OK)
+    assert "the tests of the page are skipped" in done.stderr
+    assert log.read_text().splitlines()[-1].startswith("tests ")
+    installed.unlink(missing_ok=True)
+    _script(commands / "chromedriver", "#!/bin/sh\n")
+    assert "the tests of the page" not in _run(project, commands, "test").stderr
+    assert not installed.exists()
+
+
 def _script(path: Path, text: str) -> None:
     path.write_text(text)
     path.chmod(0o755)

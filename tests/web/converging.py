@@ -115,4 +115,4 @@ class ConvergingSession:
 
     def table(self, name: str) -> Any:
         columns = [SimpleNamespace(name=each, type=DataType("string"), nullable=True) for each in ("city", "day", "fare", HOSTILE)]
-        return SimpleNamespace(info=SimpleNamespace(name=name, columns=columns, rows=2_560_000, version=3))
+        return SimpleNamespace(info=SimpleNamespace(name=name, columns=columns, rows=2_560_000, version=3, key=()))

@@ -1,7 +1,11 @@
-"""The page in a real browser: answers that converge, stop, mistakes, exports, the token, hostile names, small and large windows."""
+"""The page in a real browser: answers that converge, stop, mistakes, exports, the token, hostile names, small and large windows.
+
+Each test leaves a picture of what it saw in the directory that NEARLY_SCREENSHOTS names, for people to look at.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -44,6 +48,13 @@ def slow() -> Iterator[tuple[ConvergingSession, Addresses]]:
     db = ConvergingSession()
     with served(db) as (_, at):
         yield db, at
+
+
+def picture(driver: Any, name: str) -> None:
+    """Keep what is seen now, where somebody asked for it."""
+    if place := os.environ.get("NEARLY_SCREENSHOTS"):
+        Path(place).mkdir(parents=True, exist_ok=True)
+        driver.save_screenshot(str(Path(place) / f"{name}.png"))
 
 
 class Page:
@@ -102,6 +113,7 @@ def test_a_query_converges_and_ends_exact(browser: Any, slow: tuple[ConvergingSe
     assert wide == 3 * 8
     assert page.count("td .interval") == 16
     assert "±" in page.text("answer")
+    picture(browser, "early")
     db.go.release()
     page.until(lambda: "7.0 % read" in page.text("told"))
     assert page.count(".spark") == 16
@@ -113,6 +125,7 @@ def test_a_query_converges_and_ends_exact(browser: Any, slow: tuple[ConvergingSe
     assert "563,200" in page.text("answer")
     assert page.driver.execute_script("return location.hash").startswith("#q=select")
     assert "token" not in page.driver.current_url
+    picture(browser, "exact")
     assert page.troubles == []
 
 
@@ -128,6 +141,7 @@ def test_stop_pause_and_good_enough(browser: Any, slow: tuple[ConvergingSession,
     page.until(lambda: not db.paused)
     page.click("stop")
     page.until(lambda: "stopped: 2.0 % read" in page.text("told"))
+    picture(browser, "stopped")
     page.set("goal", "6", "input")
     assert page.text("goaltext") == "± 5.0 %"
     page.ask("select total from rides")
@@ -135,6 +149,7 @@ def test_stop_pause_and_good_enough(browser: Any, slow: tuple[ConvergingSession,
         db.go.release()
     page.until(lambda: "good enough" in page.text("told"))
     assert page.count(".card") == 3
+    picture(browser, "good-enough")
     assert page.troubles == []
     while db.go.acquire(blocking=False):
         pass
@@ -146,6 +161,7 @@ def test_a_mistake_is_told_and_an_export_is_a_file(
     page = Page(browser, slow[1])
     page.ask("select * from ridez", "exact")
     page.until(lambda: "did you mean 'rides'?" in page.text("trouble"))
+    picture(browser, "mistake")
     page.ask("select city, rides, fare from rides", "exact")
     page.until(lambda: page.text("told") == "exact")
     page.driver.execute_script(
@@ -161,6 +177,7 @@ def test_the_token_is_needed(browser: Any, slow: tuple[ConvergingSession, Addres
     browser.get(f"http://127.0.0.1:{slow[1].port}/")
     assert "token" in browser.execute_script("return document.body.innerText")
     assert "rides" not in browser.page_source
+    picture(browser, "token")
     browser.get_log("browser")  # which has the refusal
 
 
@@ -171,6 +188,7 @@ def test_hostile_names_and_values_do_no_harm(browser: Any, slow: tuple[Convergin
     assert HOSTILE in page.text("answer")
     assert "</script><script>" in page.text("answer")
     assert page.count("img") == 0
+    picture(browser, "hostile")
     assert page.driver.title == "nearly"
     assert page.troubles == []
 
@@ -184,6 +202,7 @@ def test_the_page_fits_its_window(width: int, height: int, browser: Any, slow: t
         page.ask("select city, rides, fare from rides", "exact")
         page.until(lambda: page.text("told") == "exact")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        picture(browser, f"window-{width}")
         assert page.troubles == []
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -198,13 +217,16 @@ def test_a_real_session(browser: Any, db: nearly.Session) -> None:
         page.click("explain")
         page.until(lambda: page.count("#plan .node.scan") == 1)
         assert "Read rides" in page.driver.execute_script("return document.querySelector('#plan .node.scan').textContent")
+        picture(browser, "plan")
         page.driver.execute_script(
             "document.querySelector('#catalog .thing').open = true; document.querySelector('#catalog .more:last-child').click()"
         )
         page.until(lambda: "versions" in page.text("detail").lower())
+        picture(browser, "details")
         page.driver.execute_script("document.getElementById('detail').close()")
         page.click("missing")
         page.until(lambda: page.count("#gaps fieldset") == 1)
+        picture(browser, "missing-rows")
         page.driver.get(f"http://127.0.0.1:{at.port}/#q=select%20count(*)%20as%20n%20from%20people")
         page.until(
             lambda: page.driver.execute_script("return document.getElementById('sql').value") == "select count(*) as n from people"
@@ -214,4 +236,5 @@ def test_a_real_session(browser: Any, db: nearly.Session) -> None:
             "e.dispatchEvent(new Event('input'));"
         )
         page.until(lambda: "name" in page.text("offers"))
+        picture(browser, "completion")
         assert page.troubles == []

@@ -154,3 +154,13 @@ def test_tls_on_page_and_wire(db: nearly.Session, tmp_path: Path) -> None:
             assert found.execute("select count(*) from rides").fetchone() == (16000,)
         with pytest.raises(psycopg.OperationalError, match="TLS"):
             psycopg.connect(f"{where} sslmode=disable")
+
+
+def test_json_that_is_nested_too_deeply_is_no_fault_of_the_server(client: Client) -> None:
+    reply = client.request("POST", "/api/query", b"[" * 4000, Content_Type="application/json")
+    assert reply.status == 400
+    assert "nested" in reply.json["error"]["message"]
+
+
+def test_a_time_beyond_all_times_is_no_limit(client: Client) -> None:
+    assert client.post("/api/query", {"sql": "select 1 as a", "seconds": 1e300}).json["columns"][0]["values"] == [1]

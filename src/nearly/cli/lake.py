@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from nearly.engine.storage.listing import glob, local_path, natural_order
-from nearly.errors import EngineError, SchemaError, unknown
+from nearly.engine.text.heads import columns_of
+from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, unknown
+from nearly.plan.binding.query import bind
+from nearly.plan.depth import deep_recursion
+from nearly.plan.schema import TableSchema
 from nearly.plan.syntax.goal import split_goal
-from nearly.plan.syntax.statements import tables_named
+from nearly.plan.syntax.parse import check_query
+from nearly.plan.syntax.statements import parse_statement, tables_named
 
 ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _COMPRESSIONS = (".gz", ".bz2")
@@ -107,3 +112,29 @@ def tables_asked_for(text: str, found: Mapping[str, Path | list[Path]], stored: 
         if name.lower() not in known:
             raise unknown("table", name, {*found, *stored})
     return {by_name[name.lower()]: found[by_name[name.lower()]] for name in sorted(asked) if name.lower() in by_name}
+
+
+@deep_recursion()
+def refuse_unknown_columns(text: str, sources: Sources) -> None:
+    """A column that is in none of the files that a query reads is an error, told from the heads of the files alone.
+
+    All else that may be wrong is left to the planner, and so are files whose heads do not tell what they hold.
+    """
+    by_name = {name.lower(): source for name, source in sources.items()}
+
+    def find(name: str) -> TableSchema:
+        source = by_name[name.lower()]
+        columns = columns_of([source] if isinstance(source, Path) else source)
+        if columns is None:
+            raise KeyError(name)
+        return TableSchema(name, columns)
+
+    try:
+        asked = split_goal(text)[0]
+        checked = None if parse_statement(asked) is not None else check_query(asked)
+        if checked is not None and checked.doubt is None:
+            bind(checked.tree, find)
+    except UnknownName:
+        raise
+    except (NearlyError, KeyError, RecursionError):
+        return

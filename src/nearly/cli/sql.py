@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 from nearly.cli.formats import MODES, refuse_terminal
-from nearly.cli.lake import sources_of, tables_asked_for
+from nearly.cli.lake import Sources, refuse_unknown_columns, sources_of, tables_asked_for
 from nearly.cli.settings import Settings, share
 from nearly.cli.splitting import statements_of
 from nearly.cli.verbs import Commands
-from nearly.cli.workplace import INTERRUPTED, Workplace, opened
 from nearly.display.lines import SHOWN_ROWS
 from nearly.errors import EngineError, SchemaError
 from nearly.looking import is_look
@@ -58,7 +57,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Answer the queries; the exit code."""
+    """Answer the queries; the exit code. What answers them is loaded when their names are known to be right."""
     texts = statements_of(_text(options))
     error = None if options.within is None else share(options.within, "--within")
     confidence = share(options.confidence, "--confidence")
@@ -68,6 +67,8 @@ def run(options: argparse.Namespace) -> int:
     if options.path is None:
         for text in texts:
             _refuse_unknown(text, found)
+    from nearly.cli.workplace import INTERRUPTED, Workplace, opened
+
     try:
         with opened(options.path, options.eager) as db:
             place = Workplace(db, found, settings, keeps=options.path is not None)
@@ -91,20 +92,21 @@ def _text(options: argparse.Namespace) -> str:
         raise EngineError(f"cannot read {str(options.file)!r}: {reason}") from None
 
 
-def _refuse_unknown(text: str, found: dict[str, Path | list[Path]]) -> None:
-    """A table that does not exist is told before anything is opened."""
+def _refuse_unknown(text: str, found: Sources) -> None:
+    """A table or a column that does not exist is told before anything is opened."""
     if is_look(text):
         return
-    files: list[str] = []
+    files: Sources = {}
 
     def name_of(path: str) -> str:
-        files.append(f"nearly_file_{len(files)}")
-        return files[-1]
+        files[f"nearly_file_{len(files)}"] = Path(path)
+        return list(files)[-1]
 
     named = with_named_files(text, name_of)
     if not found and not files and _names_tables(named):
         raise SchemaError("there is nothing to query; give --data DIR or files, or --path CATALOG with tables from before")
-    tables_asked_for(named, found, frozenset(files))
+    asked = tables_asked_for(named, found, frozenset(files))
+    refuse_unknown_columns(named, asked | files)
 
 
 def _names_tables(text: str) -> bool:

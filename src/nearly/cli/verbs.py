@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from nearly.session import DEFAULT_PATH, Session, connect
+if TYPE_CHECKING:
+    from nearly.session import Session
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-Run: TypeAlias = Callable[[Session, argparse.Namespace], None]
+Run: TypeAlias = Callable[["Session", argparse.Namespace], None]
 
 
 def add_verbs(commands: Commands, name: str, text: str) -> Commands:
@@ -19,6 +20,8 @@ def add_verbs(commands: Commands, name: str, text: str) -> Commands:
 
 def add_verb(verbs: Commands, name: str, text: str, run: Run, about: str | None) -> argparse.ArgumentParser:
     """A verb that is told the name of what it is about, if that is one thing."""
+    from nearly.session import DEFAULT_PATH, connect  # which commands without verbs load when a text has passed its first checks
+
     parser = verbs.add_parser(name, help=text, description=text)
     if about is not None:
         parser.add_argument("name", help=about)

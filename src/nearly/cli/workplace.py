@@ -75,6 +75,8 @@ class Workplace:
             self._register(name)
 
     def _file(self, path: str) -> str:
+        if not path.strip():
+            raise EngineError("a file has no name; write for example FROM 'rides.parquet'")
         if path not in self._files:
             stem = table_name(Path(path)) or re.sub(r"\W", "_", Path(path).stem) or "file"
             taken = {name.lower() for name in (*self.found, *self.db.tables, *self.db.views)}

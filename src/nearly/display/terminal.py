@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nearly.answer import Answer
+from nearly.display.keys import Keys
 from nearly.display.status import Clock, Doing, progress_bar, progress_line, remarks, waiting
 from nearly.display.trail import Trail
 from nearly.printing.cells import CellText
@@ -29,12 +30,13 @@ SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 class Terminal:
     """The face for a terminal: values, intervals, small curves of their past, a bar, and the time left.
 
-    Columns that do not fit beside each other follow below the last answer.
+    Columns that do not fit beside each other are turned to with the arrow keys, and follow below the last answer.
     """
 
     def __init__(self, console: Console | None = None, rows: int | None = None) -> None:
         self._console = console or Console(highlight=False)
         self._rows = rows
+        self._screen: Screen | None = None
 
     def applies(self) -> bool:
         """Whether somebody can watch."""
@@ -42,21 +44,24 @@ class Terminal:
 
     def show(self, answers: Iterable[Answer], doing: Doing = waiting) -> None:
         """Draw each answer over the one before; the last one stays."""
-        screen = _Screen(self._console.width, self._shown_rows, doing)
-        with Live(
+        screen = self._screen = Screen(self._console.width, self._shown_rows, doing)
+        drawing = Live(
             get_renderable=screen.drawn, console=self._console, refresh_per_second=DRAWN_A_SECOND, vertical_overflow="crop",
             transient=True,
-        ) as live:  # fmt: skip
+        )  # fmt: skip
+        with Keys(screen.turn) as keys, drawing as live:
             for answer in answers:
                 screen.take(answer)
+                if len(screen.pages) > 1 and not answer.exact:
+                    keys.listen()
+                    screen.turning = keys.listening
                 live.transient = False  # there is something that stays, also after an error
                 live.refresh()
             screen.over = True
 
     def finish(self, answer: Answer) -> None:
         """The columns that found no room; an answer that was stopped on the way is marked as such."""
-        frames = TextTable.of(answer.table, answer.low, answer.high, self._shown_rows).wrapped(self._console.width)
-        for frame in frames[1:]:
+        for frame in self._screen.pages[1:] if self._screen is not None else ():
             self._console.print(_table(frame))
         if not answer.exact:
             self._console.print(Text(f"stopped at an estimate: {answer.state}", style="yellow"))
@@ -68,13 +73,18 @@ class Terminal:
 
 
 @dataclass(slots=True)
-class _Screen:
+class Screen:
     """What is on the terminal now. It is drawn from a thread of its own, so an answer is taken in one step."""
 
     width: int
     rows: int
     doing: Doing
     over: bool = False
+    turning: bool = False
+    """Whether other columns can be turned to."""
+    pages: tuple[TextTable, ...] = ()
+    """All columns of the newest answer, as many at a time as there is room for."""
+    page: int = 0
     clock: Clock = field(default_factory=Clock)
     _trail: Trail = field(init=False)
     _newest: tuple[Answer, TextTable] | None = None
@@ -91,14 +101,22 @@ class _Screen:
         if not answer.exact:
             frame = frame.no_narrower(self._newest[1] if self._newest is not None else None)
         self._newest = (answer, frame)
+        self.pages = frame.wrapped(self.width)
+
+    def turn(self, step: int) -> None:
+        """Other columns are asked for."""
+        self.page = min(max(self.page + step, 0), len(self.pages) - 1)
 
     def drawn(self) -> RenderableType:
         """The newest answer over the line that tells where the query stands at this moment."""
         if self._newest is None:
             return self._beginning()
         answer, whole = self._newest
-        frame = whole.fitted(self.width)
-        notes = (*(f"... {note}" for note in frame.notes), *remarks(answer))
+        page = 0 if self.over or answer.exact else min(self.page, len(self.pages) - 1)
+        frame = self.pages[page]
+        left_out = replace(frame, hidden_columns=len(whole.columns) - len(frame.columns)).notes
+        turned = (f"columns {page + 1}/{len(self.pages)} with ← →",) if self.turning and not (self.over or answer.exact) else ()
+        notes = (*turned, *(f"... {note}" for note in left_out), *remarks(answer))
         parts: list[RenderableType] = [_table(frame)]
         if notes:
             parts.append(Text(", ".join(notes), style="dim", no_wrap=True, overflow="ellipsis"))

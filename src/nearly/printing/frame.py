@@ -75,15 +75,18 @@ class TextTable:
         return replace(self, columns=self.columns[:kept], hidden_columns=self.hidden_columns + len(self.columns) - kept)
 
     def wrapped(self, room: int) -> tuple[TextTable, ...]:
-        """All columns, in as many frames of this width as they need; each begins with the first, which tells the rows apart."""
-        first, *left = self.columns or (None,)
-        if first is None:
-            return (self,)
+        """All columns, in as many frames of this width as they need.
+
+        Each begins with the first column, which tells the rows apart, unless that leaves no room for another.
+        """
         frames = [self.fitted(room)]
-        while len(left) > (taken := len(frames[-1].columns) - 1) and taken:
-            left = left[taken:]
-            frames.append(replace(self, columns=(first, *left)).fitted(room))
-        return tuple(replace(each, hidden_columns=self.hidden_columns) for each in frames) if taken else (frames[0],)
+        left = self.columns[len(frames[0].columns) :]
+        while left:
+            beside = replace(self, columns=(self.columns[0], *left)).fitted(room)
+            alone = len(beside.columns) == 1
+            frames.append(replace(self, columns=left).fitted(room) if alone else beside)
+            left = left[len(frames[-1].columns) - (not alone) :]
+        return tuple(replace(each, hidden_columns=self.hidden_columns) for each in frames)
 
     def no_narrower(self, before: TextTable | None) -> TextTable:
         """The frame with columns at least as wide as in one before, so that nothing moves when a number gets shorter."""

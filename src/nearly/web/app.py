@@ -247,6 +247,8 @@ async def _body(request: Request) -> dict[str, Any]:
         found = json.loads(await request.body())
     except ValueError as trouble:
         raise SchemaError(f"the request is no JSON: {trouble}") from None
+    except RecursionError:
+        raise SchemaError("the request is no JSON that is taken: it is nested too deeply") from None
     if not isinstance(found, dict):
         raise SchemaError('send a JSON object, such as {"sql": "select 1 as a"}')
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from nearly.errors import SchemaError, Unsupported, unknown
+from nearly.errors import SchemaError, UnknownName, Unsupported, unknown
 from nearly.plan.expressions import Column, Expression
 from nearly.plan.types import is_simple
 
@@ -80,8 +80,25 @@ class Scope:
         if found is None:
             self._refuse_field_access(qualifier)
             self._refuse_doubt(name)
-            raise unknown("column", name, {each.name.lower() for each in self.visible if each.name})
+            raise self._unknown(name, qualifier)
         return found
+
+    def _unknown(self, name: str, qualifier: str | None) -> UnknownName:
+        """What is said of a name that nothing has; before it, what stands before its point may be wrong."""
+        if qualifier is None:
+            return unknown("column", name, {each.name.lower() for each in self.visible if each.name})
+        seen = [*self.visible, *(each for outer in self._around() for each in outer.visible)]
+        theirs = {each.name.lower() for each in seen if each.name and _same(each.qualifier, qualifier)}
+        if not theirs:
+            return unknown("table", qualifier, {each.qualifier for each in seen if each.qualifier})
+        return unknown("column", name, theirs)
+
+    def _around(self) -> Iterator[Scope]:
+        """The scopes of the queries around this one, the nearest first."""
+        scope = self.outer
+        while scope is not None:
+            yield scope
+            scope = scope.outer
 
     def _matches(self, name: str, qualifier: str | None) -> Iterator[Visible]:
         for each in self.visible:
@@ -94,11 +111,8 @@ class Scope:
         """A name is unknown for sure only where every column in sight has a name, and Spark knows none of this name by itself."""
         if name.lower() in _SPARK_NAMES:
             raise Unsupported(f"{name!r} is a name that Spark gives a value to")
-        scope: Scope | None = self
-        while scope is not None:
-            if any(each.name is None for each in scope.visible):
-                raise Unsupported(f"{name!r} may be the name that Spark gives to an expression without an alias")
-            scope = scope.outer
+        if any(each.name is None for scope in (self, *self._around()) for each in scope.visible):
+            raise Unsupported(f"{name!r} may be the name that Spark gives to an expression without an alias")
 
     def _refuse_field_access(self, qualifier: str | None) -> None:
         """`a.b` may also mean field b of a struct column a, which is left to Spark."""

@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from nearly.errors import ParseError, Unsupported
 from nearly.plan.depth import deep_recursion
+from nearly.plan.syntax.silence import silently
 from nearly.plan.syntax.spelling import spelled
 from nearly.plan.syntax.words import FORBIDDEN_FUNCTIONS, refuse_words, unread
 
@@ -89,7 +90,7 @@ def parse_query(text: str) -> exp.Expr:
 def check_query(text: str) -> Checked:
     """Exactly one query, in the only spelling in which others may be given it."""
     tree, tokens = read_text(text)
-    _refuse_what_is_not_a_query(tree)
+    _refuse_what_is_not_a_query(tree, tokens)
     return Checked(tree, spelled(text, tokens), unread(tokens, tokens_of(to_text(tree))))
 
 
@@ -132,7 +133,7 @@ def _words(text: str) -> list[Token]:
 
 def _only_statement(text: str, tokens: list[Token]) -> exp.Expr:
     try:
-        with deep_recursion():
+        with deep_recursion(), silently():
             statements = [each for each in _Text().parser().parse(tokens, text) if each is not None]
     except SyntaxTrouble as trouble:
         raise ParseError(f"not a query that Spark SQL would accept: {_misspelt(tokens) or _explained(trouble)}") from None
@@ -166,9 +167,9 @@ def _explained(trouble: SyntaxTrouble) -> str:
     return f"{what} near {near!r} at line {found.get('line')}, column {found.get('col')}"
 
 
-def _refuse_what_is_not_a_query(tree: exp.Expr) -> None:
+def _refuse_what_is_not_a_query(tree: exp.Expr, tokens: Sequence[Token]) -> None:
     if not isinstance(tree, exp.Query | exp.Values):
-        kind = tree.name.upper() if isinstance(tree, exp.Command) else tree.key.upper()
+        kind = tokens[0].text.upper()
         advice = "use db.execute" if kind in CHANGES else "run it in Spark itself"
         raise ParseError(f"only a query (SELECT, WITH, VALUES) is accepted, not {kind}; {advice}")
     joins = 0

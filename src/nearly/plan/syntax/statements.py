@@ -97,10 +97,8 @@ def parse_statement(text: str) -> Statement | ViewStatement | None:
         return None
     read = _READERS.get(type(tree))
     if read is None:
-        kind = tree.name.upper() if isinstance(tree, exp.Command) else tree.key.upper()
-        raise ParseError(
-            f"only a query, INSERT, DELETE, UPDATE or MERGE is accepted, not {kind}; views have statements of their own"
-        )
+        said = f"only a query, INSERT, DELETE, UPDATE or MERGE is accepted, not {tokens[0].text.upper()}"
+        raise ParseError(f"{said}; views have statements of their own")
     _refuse_doubt(tokens, tokens_of(to_text(tree)))
     return read(tree)
 

@@ -1,7 +1,6 @@
 // What is known of missing rows, stated by the user, and the range that an answer can take because of them.
 import { call, h } from "./dom.js";
 import { drawTable } from "./table.js";
-import { quoted } from "./side.js";
 
 export class Gaps {
   constructor(home, editor) { this.home = home; this.editor = editor; }
@@ -20,6 +19,7 @@ export class Gaps {
     }
     if (!this.lines.children.length && tables.length) this.add();
     this.home.hidden = !this.home.hidden;
+    if (!this.home.hidden) this.home.scrollIntoView({ block: "nearest" });
   }
 
   add() {
@@ -48,7 +48,7 @@ export class Gaps {
       const of = (name) => line.querySelector(`[name=${name}]`).value;
       const stated = { where: of("where").trim() || null, rows: [value(of("least")) ?? 0, value(of("most"))], values: {} };
       if (of("column")) stated.values[of("column")] = [value(of("low")), value(of("high"))];
-      (missing[quoted(of("table")).replaceAll("`", "")] ??= []).push(stated);
+      (missing[of("table")] ??= []).push(stated);
     }
     this.out.replaceChildren(h("p", { class: "note" }, "computing …"));
     try {

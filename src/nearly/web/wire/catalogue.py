@@ -12,7 +12,8 @@ from sqlglot import exp
 
 from nearly.plan.types import DataType
 from nearly.session import Session
-from nearly.web.wire.catalogue_rows import FILLED, Entry, Relation, fixed_rows, relation_rows, relations_of
+from nearly.web.wire.catalogue_keys import Entry
+from nearly.web.wire.catalogue_rows import FILLED, Relation, fixed_rows, relation_rows, relations_of
 from nearly.web.wire.catalogue_shape import MACROS, PG, TABLES
 from nearly.web.wire.catalogue_text import About, catalogue_text
 
@@ -36,31 +37,26 @@ class Catalogue:
             for name, columns in tables.items():
                 self._engine.execute(f"CREATE TABLE {room}.{name} ({columns})")
         self._engine.execute(f"CREATE TABLE {PG}.type_names (oid BIGINT, typname VARCHAR, sql_name VARCHAR)")
+        self._engine.execute(f"CREATE TABLE {PG}.definitions (oid BIGINT, of_index VARCHAR, of_key VARCHAR)")
         self._insert(fixed_rows())
         for macro in MACROS:
             self._engine.execute(f"CREATE OR REPLACE MACRO {macro}")
         for setting in ("memory_limit = '256MB'", "threads = 1", "enable_external_access = false", "lock_configuration = true"):
             self._engine.execute(f"SET {setting}")
 
-    def answer(self, tree: exp.Expr, about: About, settings: Callable[[str], str]) -> pa.Table:
-        """The rows of a query."""
-        text = catalogue_text(tree, about, settings)
+    def lookup(self) -> Lookup:
+        """A query of its own, beside which others run."""
         with self._lock:
             self._refresh()
-            limit = threading.Timer(MOST_SECONDS, self._engine.interrupt)
-            limit.start()
-            try:
-                return self._engine.sql(text).to_arrow_table()
-            finally:
-                limit.cancel()
+            return Lookup(self._engine.cursor())
 
     def columns_of(self, name: str) -> dict[str, DataType]:
         """The types of a table's or a view's columns by name in small letters; none where there is no such table."""
         with self._lock:
             self._refresh()
             for relation in self._relations:
-                if relation[0].lower() == name.lower():
-                    return {column.lower(): type_ for column, type_, _ in relation[3]}
+                if relation.name.lower() == name.lower():
+                    return {column.lower(): type_ for column, type_, _ in relation.columns}
         return {}
 
     def _refresh(self) -> None:
@@ -78,3 +74,21 @@ class Catalogue:
         for room, table, values in rows:
             marks = ", ".join("?" * len(values))
             self._engine.execute(f"INSERT INTO {room}.{table} ({', '.join(values)}) VALUES ({marks})", list(values.values()))
+
+
+class Lookup:
+    """One query of the catalogue, which can be stopped and never takes long."""
+
+    def __init__(self, engine: duckdb.DuckDBPyConnection) -> None:
+        self._engine = engine
+        self.stop = engine.interrupt
+
+    def answer(self, tree: exp.Expr, about: About, settings: Callable[[str], str]) -> pa.Table:
+        """The rows of a query."""
+        limit = threading.Timer(MOST_SECONDS, self.stop)
+        limit.start()
+        try:
+            return self._engine.sql(catalogue_text(tree, about, settings)).to_arrow_table()
+        finally:
+            limit.cancel()
+            self._engine.close()

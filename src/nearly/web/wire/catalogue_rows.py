@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from pg_mimic import ARRAY_OID
@@ -11,19 +12,36 @@ from pg_mimic import ARRAY_OID
 from nearly.errors import NearlyError
 from nearly.plan.types import DataType, Decimal
 from nearly.session import Session
-from nearly.web.wire import kinds
-from nearly.web.wire.catalogue_shape import DATABASE_OID, INFORMATION, NAMESPACES, OWNER, PG
+from nearly.web.wire import catalogue_keys, kinds
+from nearly.web.wire.catalogue_keys import Entry, key_name, key_rows
+from nearly.web.wire.catalogue_shape import BTREE, BTREE_OID, DATABASE_OID, HEAP_OID, INFORMATION, NAMESPACES, OWNER, PG
 from nearly.web.wire.texts import DATABASE, SCHEMA
 
 FIRST_OID = 16384
-TABLE, VIEW = "r", "m"
+TABLE, VIEW, INDEX = "r", "m", "i"
 Column = tuple[str, DataType, bool]
-Relation = tuple[str, str, int, tuple[Column, ...], str]
-"""Name, kind, rows, columns and, of a view, its query."""
-Entry = tuple[str, str, dict[str, Any]]
-"""A schema of `catalogue_shape`, a table of it, and values of its columns; others are null."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table or a view; `text` is the query of a view, `key` the columns that tell the rows of a table apart."""
+
+    name: str
+    kind: str
+    rows: int
+    columns: tuple[Column, ...]
+    text: str = ""
+    key: tuple[str, ...] = ()
+
+    @property
+    def placed_key(self) -> list[tuple[str, int]]:
+        """The columns of the key with their places in the table, from one on."""
+        places = {name.lower(): (name, place) for place, (name, *_) in enumerate(self.columns, 1)}
+        return [places[name.lower()] for name in self.key]
+
 
 FILLED = (
+    *catalogue_keys.FILLED, (PG, "definitions"),
     (PG, "pg_class"), (PG, "pg_attribute"), (PG, "pg_tables"), (PG, "pg_matviews"), (PG, "pg_stat_user_tables"),
     (INFORMATION, "tables"), (INFORMATION, "columns"), (INFORMATION, "table_privileges"),
 )  # fmt: skip
@@ -35,12 +53,13 @@ def relations_of(db: Session) -> tuple[Relation, ...]:
     found: list[Relation] = []
     for name in db.tables:
         table = db.table(name).info
-        found.append((table.name, TABLE, table.rows, tuple((each.name, each.type, each.nullable) for each in table.columns), ""))
+        columns = tuple((each.name, each.type, each.nullable) for each in table.columns)
+        found.append(Relation(table.name, TABLE, table.rows, columns, key=tuple(table.key)))
     for name in db.views:
         try:
             view = db.view(name)
             columns = tuple((each, type_, True) for each, type_ in db.sql(f"select * from `{name}`").columns)
-            found.append((view.name, VIEW, view.table.rows, columns, view.text))
+            found.append(Relation(view.name, VIEW, view.table.rows, columns, view.text))
         except NearlyError:
             continue
     return tuple(found)
@@ -65,7 +84,8 @@ def fixed_rows() -> Iterator[Entry]:
         "rolcanlogin": True, "rolreplication": False, "rolconnlimit": -1, "rolbypassrls": False,
     }  # fmt: skip
     yield PG, "pg_user", {"usename": DATABASE, "usesysid": OWNER, "usecreatedb": False, "usesuper": False}
-    yield PG, "pg_am", {"oid": 2, "amname": "heap", "amhandler": "heap_tableam_handler", "amtype": "t"}
+    yield PG, "pg_am", {"oid": HEAP_OID, "amname": "heap", "amhandler": "heap_tableam_handler", "amtype": "t"}
+    yield PG, "pg_am", {"oid": BTREE_OID, "amname": BTREE, "amhandler": "bthandler", "amtype": "i"}
     yield PG, "pg_tablespace", {"oid": 1663, "spcname": "pg_default", "spcowner": OWNER}
     yield INFORMATION, "enabled_roles", {"role_name": DATABASE}
 
@@ -84,12 +104,20 @@ def _type(oid: int, name: str, category: str, array: int = 0, element: int = 0) 
 def relation_rows(relations: tuple[Relation, ...]) -> Iterator[Entry]:
     """What the catalogue says of tables and views."""
     taken: set[int] = set()
-    for name, kind, rows, columns, text in relations:
-        oid = _oid(name, taken)
-        yield PG, "pg_class", _class(oid, name, kind, rows, len(columns))
-        for place, column in enumerate(columns, 1):
+    numbered = [(each, _oid(each.name, taken)) for each in relations]
+    for relation, oid in numbered:
+        name, kind, rows = relation.name, relation.kind, relation.rows
+        yield PG, "pg_class", _class(oid, relation) | {"relhasindex": bool(relation.key)}
+        for place, column in enumerate(relation.columns, 1):
             yield PG, "pg_attribute", _attribute(oid, place, column)
             yield INFORMATION, "columns", _described(name, place, column)
+        if relation.key:
+            index = _oid(key_name(name), taken)
+            shape = Relation(key_name(name), INDEX, rows, tuple(relation.columns[place - 1] for _, place in relation.placed_key))
+            yield PG, "pg_class", _class(index, shape) | {"relam": BTREE_OID}
+            for place, column in enumerate(shape.columns, 1):
+                yield PG, "pg_attribute", _attribute(index, place, column)
+            yield from key_rows(name, oid, index, relation.placed_key)
         where = {"table_catalog": DATABASE, "table_schema": SCHEMA, "table_name": name}
         told = "BASE TABLE" if kind == TABLE else "VIEW"
         yield INFORMATION, "tables", where | {"table_type": told, "is_insertable_into": "NO", "is_typed": "NO"}
@@ -97,25 +125,26 @@ def relation_rows(relations: tuple[Relation, ...]) -> Iterator[Entry]:
         yield INFORMATION, "table_privileges", where | granted
         yield PG, "pg_stat_user_tables", {"relid": oid, "schemaname": SCHEMA, "relname": name, "n_live_tup": rows}
         if kind == TABLE:
-            facts = dict.fromkeys(("hasindexes", "hasrules", "hastriggers", "rowsecurity"), False)
+            facts = dict.fromkeys(("hasrules", "hastriggers", "rowsecurity"), False) | {"hasindexes": bool(relation.key)}
             yield PG, "pg_tables", {"schemaname": SCHEMA, "tablename": name, "tableowner": DATABASE} | facts
         else:
-            kept = {"schemaname": SCHEMA, "matviewname": name, "matviewowner": DATABASE, "ispopulated": True, "definition": text}
-            yield PG, "pg_matviews", kept
+            kept = {"schemaname": SCHEMA, "matviewname": name, "matviewowner": DATABASE, "ispopulated": True}
+            yield PG, "pg_matviews", kept | {"definition": relation.text}
 
 
-def _class(oid: int, name: str, kind: str, rows: int, columns: int) -> dict[str, Any]:
+def _class(oid: int, relation: Relation) -> dict[str, Any]:
     nothing = dict.fromkeys(
         ("reltype", "reloftype", "reltablespace", "relallvisible", "reltoastrelid", "relchecks", "relrewrite"), 0
     )
     never = dict.fromkeys(
-        ("relhasindex", "relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity", "relforcerowsecurity",
+        ("relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity", "relforcerowsecurity",
          "relispartition", "relhasoids"), False,
     )  # fmt: skip
     own = {
-        "oid": oid, "relname": name, "relnamespace": NAMESPACES[SCHEMA], "relowner": OWNER, "relam": 2, "relfilenode": oid,
-        "relpages": min(rows // 100 + 1, 2**31 - 1), "reltuples": float(rows), "relpersistence": "p", "relkind": kind,
-        "relnatts": columns, "relispopulated": True, "relreplident": "d", "xmin": 1,
+        "oid": oid, "relname": relation.name, "relnamespace": NAMESPACES[SCHEMA], "relowner": OWNER, "relam": HEAP_OID,
+        "relfilenode": oid, "relpages": min(relation.rows // 100 + 1, 2**31 - 1), "reltuples": float(relation.rows),
+        "relpersistence": "p", "relkind": relation.kind, "relnatts": len(relation.columns), "relhasindex": False,
+        "relispopulated": True, "relreplident": "d", "xmin": 1,
     }  # fmt: skip
     return nothing | never | own
 

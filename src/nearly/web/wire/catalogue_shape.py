@@ -8,6 +8,7 @@ from __future__ import annotations
 PG, INFORMATION = "pgc", "isc"
 NAMESPACES = {"pg_catalog": 11, "public": 2200, "information_schema": 13000}
 OWNER, DATABASE_OID = 10, 16000
+HEAP_OID, BTREE_OID, BTREE = 2, 403, "btree"
 
 _PG: dict[str, str] = {
     "pg_namespace": "oid BIGINT, nspname VARCHAR, nspowner BIGINT, nspacl VARCHAR[]",
@@ -196,8 +197,12 @@ pg_type_is_visible(o) AS true
 pg_function_is_visible(o) AS true
 pg_collation_is_visible(a) AS true
 pg_get_expr(a, b, c := false) AS NULL
-pg_get_indexdef(a, b := 0, c := false) AS NULL
-pg_get_constraintdef(a, b := false) AS NULL
+pg_get_indexdef(a, b := 0, c := false) AS CASE WHEN coalesce(b, 0) = 0 \
+    THEN (SELECT of_index FROM pgc.definitions WHERE definitions.oid = a) \
+    ELSE (SELECT attname FROM pgc.pg_index JOIN pgc.pg_attribute ON attrelid = indrelid AND attnum = indkey[b] \
+    WHERE indexrelid = a) END
+pg_get_constraintdef(a, b := false) AS (SELECT of_key FROM pgc.definitions WHERE definitions.oid = a)
+_pg_expandarray(a) AS unnest(list_zip(a, range(1, len(a) + 1))::STRUCT(x SMALLINT, n INTEGER)[])
 pg_get_viewdef(a, b := false) AS (SELECT definition FROM pgc.pg_matviews WHERE matviewname = oid_name(a))
 pg_get_partkeydef(a) AS NULL
 pg_get_ruledef(a, b := false) AS NULL
@@ -228,6 +233,7 @@ pg_conf_load_time() AS now()
 pg_stat_get_numscans(a) AS 0
 pg_stat_get_tuples_inserted(a) AS 0
 txid_current() AS 1
+pg_sleep(a) AS NULL
 inet_server_addr() AS NULL
 has_table_privilege(a, b, c := '') AS true
 has_schema_privilege(a, b, c := '') AS true

@@ -48,6 +48,8 @@ def _is_about_connection(node: exp.Expr) -> bool:
         node, exp.CurrentUser | exp.SessionUser | exp.CurrentDatabase | exp.CurrentSchema | exp.CurrentVersion | exp.CurrentCatalog
     ):
         return True
+    if isinstance(node, exp.Cast):
+        return _type_name(node.to) in _LOOKUPS
     return isinstance(node, exp.Anonymous) and (
         node.name.lower().startswith(("pg_", "has_", "inet_", "to_reg")) or node.name.lower() in _ABOUT
     )

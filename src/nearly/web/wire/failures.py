@@ -35,8 +35,8 @@ def told(trouble: Exception) -> PgError:
         return trouble
     if isinstance(trouble, UnknownName):
         words = str(trouble).split()
-        code = _NAMES.get(words[1] if words[:1] == ["unknown"] and len(words) > 1 else "", "42704")
-        return PgError(code, str(trouble))
+        kind = words[0] if "is not registered" in str(trouble) else words[1] if words[:1] == ["unknown"] and len(words) > 1 else ""
+        return PgError(_NAMES.get(kind, "42704"), str(trouble))
     if isinstance(trouble, NearlyError):
         code = next((code for kind, code in _CODES if isinstance(trouble, kind)), "XX000")
         return PgError(code, str(trouble))

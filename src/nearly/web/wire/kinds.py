@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Callable, Iterator
+from decimal import Decimal as Number
+from decimal import localcontext
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,7 @@ from pg_mimic import (
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
+    PgError,
     ResultColumn,
 )
 from pg_mimic.types import BPCHAR, NAME, OID, UNKNOWN, VARCHAR
@@ -33,6 +37,10 @@ from sqlglot import exp
 from nearly.plan.types import DataType, Decimal, IntervalType
 from nearly.web.encoding import plain
 
+_MOST_DIGITS = 2000
+_WHOLE = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+_DECIMAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
+_TRUTH = dict.fromkeys(("t", "true", "y", "yes", "on", "1"), True) | dict.fromkeys(("f", "false", "n", "no", "off", "0"), False)
 BATCH = 2000
 """Rows that are turned into Python's values at a time."""
 
@@ -137,16 +145,31 @@ def literal(value: str | list[Any] | None, oid: int | None) -> exp.Expr:
         return exp.Null() if oid in (None, 0, UNKNOWN) else exp.cast(exp.Null(), _SPARK.get(oid, "string"), dialect="spark")
     match oid:
         case 21 | 23 | 20 | 26:
-            return (
-                exp.Literal.number(int(value)) if int(value) >= 0 else exp.Paren(this=exp.Neg(this=exp.Literal.number(-int(value))))
-            )
-        case 1700 if value.lstrip("-").replace(".", "", 1).isdecimal():
-            number = exp.Literal.number(value.lstrip("-"))
-            return exp.Paren(this=exp.Neg(this=number)) if value.startswith("-") else number
-        case 16:
-            return exp.true() if value in ("t", "true", "1", "on") else exp.false()
-        case 17:
+            return _signed(value, _WHOLE, oid)
+        case 1700 if value.strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
+            return exp.cast(exp.Literal.string(value.strip()), "double", dialect="spark")
+        case 1700:
+            return _signed(value, _DECIMAL, oid)
+        case 16 if value.strip().lower() in _TRUTH:
+            return exp.true() if _TRUTH[value.strip().lower()] else exp.false()
+        case 17 if re.fullmatch(r"\\x([0-9a-fA-F]{2})*", value):
             return exp.HexString(this=value.removeprefix("\\x"))
+        case 16 | 17:
+            raise _misread(value, oid)
         case None | 0 | 25 | 1043 | 1042 | 19 | 705:
             return exp.Literal.string(value)
     return exp.cast(exp.Literal.string(value), _SPARK.get(oid, "string"), dialect="spark")
+
+
+def _signed(value: str, shape: re.Pattern[str], oid: int) -> exp.Expr:
+    """A number with all its digits, without an exponent."""
+    if shape.fullmatch(value) is None:
+        raise _misread(value, oid)
+    with localcontext(prec=_MOST_DIGITS):
+        number = Number(value.strip())
+        digits = exp.Literal.number(f"{abs(number):f}")
+    return exp.Paren(this=exp.Neg(this=digits)) if number < 0 else digits
+
+
+def _misread(value: str, oid: int) -> PgError:
+    return PgError("22P02", f"{value[:60]!r} is no {sql_name(oid)}")

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 import ssl
-from typing import Any
 
-from pg_mimic import IdentityProvider, PgError, PgServer, ScramSha256AuthPlugin, Statement
+from pg_mimic import IdentityProvider, PgError, PgServer, ScramSha256AuthPlugin
 from pg_mimic import messages as wire
-from pg_mimic.connection import Connection, _field_specs
-from pg_mimic.results import encode_row
 from pg_mimic.stream import ConnectionClosed, PgStream
 
 from nearly.errors import EngineError
@@ -18,15 +15,11 @@ from nearly.web.access import Access
 from nearly.web.asking import Desk
 from nearly.web.changing import Changer
 from nearly.web.wire.catalogue import Catalogue
-from nearly.web.wire.failures import told
+from nearly.web.wire.connection import START_SECONDS, WireConnection
 from nearly.web.wire.session import WireSession
-from nearly.web.wire.texts import split_statements
 
 MOST_CONNECTIONS = 500
-START_SECONDS = 30.0
-"""A client that has not given its password by then is sent away."""
 START_BYTES = 10_000
-_COUNTED = ("SELECT", "FETCH", "MOVE")
 
 
 class Secret(IdentityProvider):
@@ -48,91 +41,6 @@ class LimitedStream(PgStream):
         if not 0 <= n <= self.most:
             raise ConnectionClosed
         return bytes(await super()._read_exactly(n))
-
-
-class WireConnection(Connection):
-    """A connection that keeps the words of its statements as they are written, and tells what each of them did."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.answered: dict[int, Statement] = {}
-
-    async def _authenticate(self) -> bool:
-        try:
-            async with asyncio.timeout(START_SECONDS):
-                known = await super()._authenticate()
-        except (TimeoutError, PgError, ValueError, IndexError):
-            return False
-        if known:
-            self.stream.most = 1 << 26
-        return bool(known)
-
-    async def _handle_simple_query(self, sql: str) -> None:
-        try:
-            parts = split_statements(sql)
-        except Exception as trouble:  # noqa: BLE001  told below
-            raise told(trouble) from None
-        if not parts:
-            self.stream.write(wire.make_empty_query_response())
-        for each in parts:
-            await self._execute_one_simple_statement(each)
-
-    async def _execute_one_simple_statement(self, sql: str) -> None:
-        self._refuse_failed(sql)
-        statement = await self.session.prepare(sql, [])
-        columns = await statement.describe()
-        rows, _ = await statement.bind([]).execute(0)
-        if columns is not None:
-            self.stream.write(wire.make_row_description(_field_specs(columns)))
-            await self._send(rows, columns, [])
-        self.stream.write(wire.make_command_complete(tag(statement, len(rows))))
-
-    async def _handle_execute(self, parsed: Any) -> None:
-        entry = self._get_portal(parsed.portal_name)
-        self._refuse_failed(entry.sql)
-        if entry.sql == "":
-            self.stream.write(wire.make_empty_query_response())
-            return
-        rows, suspended = await entry.portal.execute(parsed.max_rows)
-        entry.rows_returned += len(rows)
-        if entry.columns is not None:
-            await self._send(rows, entry.columns, entry.result_format_codes)
-        if suspended:
-            self.stream.write(wire.make_portal_suspended())
-        else:
-            statement = self.answered.get(id(entry.portal))
-            self.stream.write(wire.make_command_complete(_counted(statement.sql if statement else entry.sql, entry.rows_returned)))
-
-    async def _handle_bind(self, parsed: Any) -> None:
-        await super()._handle_bind(parsed)
-        entry = self.portals[parsed.portal_name]
-        self.answered = {
-            key: each for key, each in self.answered.items() if any(id(p.portal) == key for p in self.portals.values())
-        }
-        self.answered[id(entry.portal)] = self._get_statement(parsed.statement_name)
-
-    def _refuse_failed(self, sql: str) -> None:
-        ending = sql.lstrip()[:8].upper().startswith(("ROLLBACK", "COMMIT", "END", "ABORT"))
-        if self.tx_status == b"E" and not ending:
-            raise PgError("25P02", "current transaction is aborted, commands ignored until end of transaction block")
-
-    async def _send(self, rows: list[Any], columns: Any, formats: list[int]) -> None:
-        for place, row in enumerate(rows):
-            try:
-                self.stream.write(wire.make_data_row(encode_row(row, columns, formats)))
-            except ValueError as trouble:
-                raise PgError("0A000", str(trouble)) from None
-            if place % 1000 == 999:
-                await self.stream.drain()
-
-
-def tag(statement: Statement, rows: int) -> str:
-    """What is said when a statement is done."""
-    return _counted(statement.sql, rows)
-
-
-def _counted(sql: str, rows: int) -> str:
-    return f"{sql} {rows}" if sql in _COUNTED else sql or "SELECT 0"
 
 
 class Wire(PgServer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from sqlglot.errors import SqlglotError
 
 from nearly.answer import Answer
 from nearly.errors import NearlyError
+from nearly.looking import look
 from nearly.plan.syntax.goal import Goal, split_goal
 from nearly.plan.types import DataType, is_numeric
 from nearly.printing.numbers import percent_text
@@ -28,20 +30,19 @@ from nearly.web.changing import Changer
 from nearly.web.encoding import type_name
 from nearly.web.limits import TooMuch
 from nearly.web.wire import kinds, texts
-from nearly.web.wire.catalogue import Catalogue
+from nearly.web.wire.catalogue import FRESH_SECONDS, MOST_SECONDS, Catalogue
 from nearly.web.wire.catalogue_text import asks_catalogue
 from nearly.web.wire.failures import told
 from nearly.web.wire.parameters import giver, parameter_types
 from nearly.web.wire.statements import Asked, Known, Row, bounded, with_bounds
+from nearly.web.wire.transactions import of_transaction
 from nearly.web.wire.variables import DEFAULTS, Variables, reset, setting, shown
 
 logger = logging.getLogger(__name__)
 
 VERSION = "PostgreSQL 16.0 (nearly)"
-_BEGIN = re.compile(r"^\s*(BEGIN|START\s+TRANSACTION)\b", re.IGNORECASE)
-_END = re.compile(r"^\s*(COMMIT|END|ROLLBACK|ABORT)\b(?!\s+TO\b)", re.IGNORECASE)
-_POINT = re.compile(r"^\s*(SAVEPOINT|RELEASE|ROLLBACK\s+TO)\b", re.IGNORECASE)
-_IDLE = re.compile(r"^\s*(LISTEN|UNLISTEN|DEALLOCATE|LOCK|ANALYZE|VACUUM|CHECKPOINT)\b", re.IGNORECASE)
+_IDLE = re.compile(r"^\s*(LISTEN|UNLISTEN|LOCK|ANALYZE|VACUUM|CHECKPOINT)\b", re.IGNORECASE)
+_FORGET = re.compile(r"^\s*(?:(DEALLOCATE)\s+(?:PREPARE\s+)?(ALL|\"[^\"]+\"|\w+)|(DISCARD)\s+(ALL))\s*;?\s*$", re.IGNORECASE)
 _DECLARE = re.compile(
     r"^\s*DECLARE\s+(\"[^\"]+\"|\w+)\s+(?:BINARY\s+|INSENSITIVE\s+|ASENSITIVE\s+|NO\s+SCROLL\s+|SCROLL\s+)*CURSOR\s+"
     r"(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+(.+)$",
@@ -51,6 +52,7 @@ _FETCH = re.compile(
     r"^\s*(FETCH|MOVE)\s+(?:(?:FORWARD|NEXT)\s*)?(ALL|\d+)?\s*(?:FROM\s+|IN\s+)?(\"[^\"]+\"|\w+)\s*;?\s*$", re.IGNORECASE
 )
 _CLOSE = re.compile(r"^\s*CLOSE\s+(ALL|\"[^\"]+\"|\w+)\s*;?\s*$", re.IGNORECASE)
+_LOOK = re.compile(r"^\s*(SHOW\s+(TABLES|VIEWS|COLUMNS)|DESC|DESCRIBE)\b", re.IGNORECASE)
 _EXPLAIN = re.compile(r"^\s*EXPLAIN\s+(?:\([^)]*\)\s*|ANALYZE\s+|VERBOSE\s+)*(.+)$", re.IGNORECASE | re.DOTALL)
 
 
@@ -85,20 +87,16 @@ class WireSession(BaseSession):
     # --- about the connection ----------------------------------------------------------------------------------------
 
     def _control(self, sql: str) -> Statement | None:
-        if not sql.strip():
+        if not texts.split_statements(sql):
             return Known("")
+        if _LOOK.match(sql):
+            return self._look(sql)
         if is_typeinfo_query(sql):
             return TypeInfoStatement(sql)
-        for pattern, status in ((_BEGIN, b"T"), (_END, b"I")):
-            found = pattern.match(sql)
-            if found is not None and not _POINT.match(sql):
-                word = found.group(1).split()[0].upper()
-                return Known(
-                    {"START": "BEGIN", "END": "COMMIT", "ABORT": "ROLLBACK"}.get(word, word), effect=partial(self._status, status)
-                )
-        idle = _POINT.match(sql) or _IDLE.match(sql)
-        if idle is not None:
-            return Known(idle.group(1).split()[0].upper(), effect=lambda: self._status(b"T") if _POINT.match(sql) else None)
+        known = of_transaction(sql, self._connection, self._cursors.clear) or self._forgetting(sql)
+        idle = _IDLE.match(sql)
+        if known is not None or idle is not None:
+            return known or Known(idle.group(1).upper() if idle is not None else "")
         return self._settings(sql)
 
     def _settings(self, sql: str) -> Statement | None:
@@ -111,6 +109,8 @@ class WireSession(BaseSession):
             return Known("SHOW", [ResultColumn(name, TEXT) for name in ("name", "setting", "description")], rows)
         if asked is not None:
             name = {"time zone": "timezone"}.get(asked, asked)
+            if not self._variables.knows(name):
+                raise PgError("42704", f"unknown setting {name!r}")
             label = name.replace(" ", "_").removesuffix("_level")
             return Known("SHOW", [ResultColumn(label, TEXT)], [(self._variables.get(name),)])
         taken = reset(sql)
@@ -127,10 +127,23 @@ class WireSession(BaseSession):
             if reported is not None:
                 self._connection.stream.write(make_parameter_status(reported, self._variables.get(name)))
 
-    def _status(self, status: bytes) -> None:
-        self._connection.tx_status = status
-        if status == b"I":
-            self._cursors.clear()
+    def _forgetting(self, sql: str) -> Known | None:
+        """DEALLOCATE and DISCARD ALL, with which clients give back what they prepared."""
+        found = _FORGET.match(sql)
+        if found is None:
+            return None
+        name = (found.group(2) or found.group(4)).strip('"')
+
+        def forget() -> None:
+            if name.upper() == "ALL":
+                self._connection.statements.clear()
+            elif self._connection.statements.pop(name, None) is None:
+                raise PgError("26000", f'prepared statement "{name}" does not exist')
+            if found.group(3):
+                self._variables.given.clear()
+                self._cursors.clear()
+
+        return Known((found.group(1) or f"{found.group(3)} ALL").upper(), effect=forget)
 
     # --- cursors -----------------------------------------------------------------------------------------------------
 
@@ -216,11 +229,14 @@ class WireSession(BaseSession):
         loop, news = asyncio.get_running_loop(), asyncio.Event()
         asking = self._desk.ask(wish, f"wire {self._connection.pid}", partial(_awake, loop, news))
         try:
-            while not asking.over:
-                await _first(news, self._gone)
-                news.clear()
-                if self._gone.is_set() and not asking.over:
-                    raise PgError("57014", "the client is gone")
+            async with asyncio.timeout(self._variables.timeout):
+                while not asking.over:
+                    await _first(news, self._gone)
+                    news.clear()
+                    if self._gone.is_set() and not asking.over:
+                        raise PgError("57014", "the client is gone")
+        except TimeoutError:
+            raise PgError("57014", "the query took longer than statement_timeout") from None
         finally:
             if not asking.over:
                 loop.run_in_executor(None, self._desk.drop, asking)
@@ -244,6 +260,20 @@ class WireSession(BaseSession):
 
         return Asked("EXPLAIN", [], shape, run)
 
+    def _look(self, sql: str) -> Statement:
+        """SHOW TABLES, SHOW COLUMNS and DESCRIBE, as everywhere in nearly."""
+        found: list[pa.Table] = []
+
+        async def shape() -> list[ResultColumn]:
+            found[:] = [await _thread(lambda: look(self._desk.db, sql))]
+            return [ResultColumn(field.name, _oid(field.type)) for field in found[0].schema]
+
+        async def run(_: list[Any]) -> Iterable[Row]:
+            return kinds.rows(found[0], await statement.describe() or [])
+
+        statement = Asked("SHOW", [], shape, run)
+        return statement
+
     def _change(self, sql: str) -> Statement:
         async def shape() -> None:
             return None
@@ -262,13 +292,18 @@ class WireSession(BaseSession):
 
     def _about_catalogue(self, tree: exp.Expr, told_types: list[int | None]) -> Statement:
         types = parameter_types(tree, told_types, lambda _: {})
+        kept: list[tuple[float, pa.Table]] = []  # what told the columns just before is the answer, too
 
         async def shape() -> list[ResultColumn]:
-            return _columns(tree, await self._catalogued(tree, giver(None, types)))
+            found = await self._catalogued(tree, giver(None, types))
+            kept[:] = [] if types else [(time.monotonic() + FRESH_SECONDS, found)]
+            return _columns(tree, found)
 
         async def run(params: list[Any]) -> Iterable[Row]:
             self._configure(tree)
-            found = await self._catalogued(tree, giver(params, types))
+            until, found = kept.pop() if kept else (0.0, None)
+            if found is None or until < time.monotonic():
+                found = await self._catalogued(tree, giver(params, types))
             return kinds.rows(found, _columns(tree, found))
 
         return Asked("SELECT", types, shape, run)
@@ -278,8 +313,14 @@ class WireSession(BaseSession):
         asked = texts.with_values(tree.copy(), give)
         connection = self._connection
         about = {"user": connection.username, "database": connection.database, "version": VERSION, "pid": str(connection.pid)}
+        lookup = self._catalogue.lookup()
         try:
-            return await asyncio.to_thread(self._catalogue.answer, asked, about, self._variables.get)
+            return await asyncio.to_thread(lookup.answer, asked, about, self._variables.get)
+        except asyncio.CancelledError:
+            lookup.stop()
+            raise
+        except duckdb.InterruptException:
+            raise PgError("57014", f"a query of the catalogue may take {MOST_SECONDS:.0f} seconds") from None
         except (duckdb.Error, SqlglotError) as trouble:
             logger.info("a query of the catalogue is not understood (%s): %s", trouble, asked.sql(dialect="postgres"))
             self._notice(
@@ -302,7 +343,7 @@ def _columns(tree: exp.Expr, found: pa.Table) -> list[ResultColumn]:
         first = first.this
     items = first.expressions if isinstance(first, exp.Select) else []
     plain = len(items) == found.num_columns and not any(each.is_star for each in items)
-    names = [each.alias_or_name or texts.name_of(_inner(each)) for each in items] if plain else found.column_names
+    names = [each.alias or texts.name_of(_inner(each)) for each in items] if plain else found.column_names
     return [ResultColumn(name, _oid(field.type)) for name, field in zip(names, found.schema, strict=True)]
 
 

@@ -31,15 +31,15 @@ class Known(Statement):
         self.param_oids: list[int | None] = []
         self._columns = columns
         self._rows = list(given)
-        self._effect = effect
+        self.effect = effect
 
     async def describe(self) -> list[ResultColumn] | None:
         return self._columns
 
     def bind(self, params: list[Any]) -> Portal:  # noqa: ARG002  it takes none
         async def make() -> Iterable[Row]:
-            if self._effect is not None:
-                self._effect()
+            if self.effect is not None:
+                self.effect()
             return self._rows
 
         return Rows(make)

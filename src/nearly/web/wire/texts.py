@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from nearly.errors import ParseError, Unsupported
 from nearly.plan.syntax.parse import parse_query, to_text
+from nearly.plan.syntax.silence import silently
 
 SCHEMA, DATABASE = "public", "nearly"
 _MARKS = frozenset({TokenType.DCOLON, TokenType.PARAMETER, TokenType.BYTE_STRING, TokenType.TILDE, TokenType.HEREDOC_STRING})
@@ -35,18 +36,16 @@ class WireDialect(Postgres):
 def tokens_of(text: str) -> list[Token]:
     try:
         return list(sqlglot.tokenize(text, read=WireDialect))
-    except SqlglotError as trouble:
-        raise ParseError(f"the text cannot be read: {str(trouble).splitlines()[0]}") from None
+    except SqlglotError:
+        raise ParseError("the text cannot be read: a quote or a comment is open at its end") from None
 
 
 def split_statements(text: str) -> list[str]:
-    """The statements of a text, as they are written; a semicolon in a literal or a comment parts nothing.
+    """The statements of a text, as they are written; a semicolon in a literal or a comment parts nothing, and a comment is none.
 
     >>> split_statements("select ';' as a; select 2 -- ;")
     ["select ';' as a", 'select 2 -- ;']
     """
-    if ";" not in text:
-        return [text] if text.strip() else []
     parts, start, some = [], 0, False
     for token in tokens_of(text):
         if token.token_type == TokenType.SEMICOLON:
@@ -61,7 +60,8 @@ def split_statements(text: str) -> list[str]:
 def read(text: str) -> exp.Expr | None:
     """The tree of a text in Postgres' spelling; None where it is none."""
     try:
-        found = sqlglot.parse(text, read=WireDialect, error_level=ErrorLevel.RAISE)
+        with silently():
+            found = sqlglot.parse(text, read=WireDialect, error_level=ErrorLevel.RAISE)
     except (SqlglotError, RecursionError):
         return None
     return found[0] if len(found) == 1 and found[0] is not None and not isinstance(found[0], exp.Command) else None

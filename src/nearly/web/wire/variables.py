@@ -6,8 +6,11 @@ and `nearly.bounds` adds columns with the bounds of numbers.
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pg_mimic import PgError
 
@@ -50,7 +53,18 @@ class Variables:
             return
         if key.startswith("nearly."):
             _check(key, plain)
+        elif key in _CHECKS:
+            _CHECKS[key](plain)
         self.given[key] = plain
+
+    def knows(self, name: str) -> bool:
+        """Whether there is a setting of this name, by itself or because it was given a value."""
+        return name in DEFAULTS or name in self.given
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds that a query may take; None for as long as the server allows."""
+        return _seconds(self.get("statement_timeout")) or None
 
     def share(self, name: str) -> float | None:
         """A setting that is a share or a number; None where it is empty or off."""
@@ -72,7 +86,7 @@ def _check(key: str, value: str) -> None:
         number = _number(value)
     except ValueError:
         number = -1.0
-    if number is not None and (number <= 0 or (key == "nearly.confidence" and number >= 1)):
+    if number is not None and (not 0 < number < math.inf or (key == "nearly.confidence" and number >= 1)):
         raise PgError("22023", f"{key} = {value!r} is not possible; write for example '1%' for an error, 2 for seconds")
 
 
@@ -86,6 +100,41 @@ def _number(text: str) -> float | None:
     if plain in ("", "off", "none", "exact", "0"):
         return None
     return float(plain[:-1]) / 100 if plain.endswith("%") else float(plain.removesuffix("s"))
+
+
+def _seconds(text: str) -> float:
+    """A time as Postgres reads it, in milliseconds unless it says otherwise.
+
+    >>> _seconds("250"), _seconds("2s"), _seconds("1 min")
+    (0.25, 2.0, 60.0)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(us|ms|s|min|h|d|)\s*", text)
+    if found is None:
+        raise PgError("22023", f"{text!r} is no time; write milliseconds, or for example '2s' or '1min'")
+    return float(found.group(1)) * _UNITS[found.group(2)]
+
+
+def _check_zone(text: str) -> None:
+    if re.fullmatch(r"[+-]?\d+(:?\d\d)?(\.\d+)?|<[^>]*>[+-]?\d+(:\d\d)?|local|interval\b.*", text, re.IGNORECASE | re.DOTALL):
+        return
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise PgError("22023", f"{text!r} is no time zone") from None
+
+
+def _check_encoding(text: str) -> None:
+    if re.sub(r"\W|_", "", text).upper() not in ("UTF8", "UNICODE", "SQLASCII"):
+        raise PgError("0A000", f"texts are sent in UTF-8 here, not in {text!r}")
+
+
+_UNITS = {"us": 1e-6, "ms": 1e-3, "": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_CHECKS: dict[str, Callable[[str], object]] = {
+    "statement_timeout": _seconds,
+    "timezone": _check_zone,
+    "client_encoding": _check_encoding,
+}
+"""Settings whose value matters, and what refuses one that makes no sense."""
 
 
 def setting(text: str) -> tuple[str, str] | None:
