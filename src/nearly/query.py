@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -212,7 +211,7 @@ class Query:
                 return
         run = self._fresh_run()
         run.goal = goal.error
-        deadline = Deadline(run, None if goal.seconds is None else min(goal.seconds, threading.TIMEOUT_MAX))
+        deadline = Deadline(run, goal.seconds)
         answers = run.answers()
         shown = False
         try:

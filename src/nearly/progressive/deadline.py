@@ -14,7 +14,7 @@ class Deadline:
     def __init__(self, run: Run, seconds: float | None) -> None:
         self._run = run
         self._end = None if seconds is None else time.monotonic() + seconds
-        self._timer = None if seconds is None else threading.Timer(seconds, self._pass)
+        self._timer = None if seconds is None else threading.Timer(min(seconds, threading.TIMEOUT_MAX), self._pass)
         if self._timer is not None:
             self._timer.daemon = True
             self._timer.start()
