@@ -152,6 +152,11 @@ def test_run_for_some_seconds_gives_at_least_one_answer(db: nearly.Session) -> N
     assert answer.table.num_rows == 5
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_deadline_after_the_end_of_time_never_passes(db: nearly.Session) -> None:
+    assert db.sql(FLAT).run(seconds=1e300).exact
+
+
 def test_stop_ends_the_iteration_and_keeps_the_last_answer(db: nearly.Session) -> None:
     query = db.sql(FLAT)
     answers = iter(query)
