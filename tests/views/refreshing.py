@@ -28,7 +28,7 @@ def is_right(db: nearly.Session) -> bool:
 def main(catalog: str, writer: str, seconds: str) -> None:
     number, batch, until = int(writer), 0, time.monotonic() + float(seconds)
     with nearly.connect(path=catalog, lazy=True) as db:
-        while time.monotonic() < until:
+        while not batch or time.monotonic() < until:
             first = 1_000_000 * (number + 1) + batch * 10
             db.insert("t", [{"k": first + place, "v": place} for place in range(10)])
             if batch % 3 == 2:

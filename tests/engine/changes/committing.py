@@ -23,7 +23,7 @@ def main(catalog: str, writer: str, seconds: str) -> None:
     """Of three batches one is deleted again, one is merged again with other values; readers meanwhile see whole batches."""
     number, batch, until = int(writer), 0, time.monotonic() + float(seconds)
     with nearly.connect(path=catalog, lazy=True) as db:
-        while time.monotonic() < until:
+        while not batch or time.monotonic() < until:
             db.insert("t", rows(number, batch), batch=(f"writer{number}", 2 * batch))
             if batch % 3 == 1:
                 db.delete("t", rows(number, batch))
