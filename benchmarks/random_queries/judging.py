@@ -208,8 +208,13 @@ def _holds(exact: Any, low: Any, high: Any) -> bool:
         return high is None or (isinstance(high, float) and math.isnan(high))
     if not isinstance(exact, int | float):
         return (low is None or low <= exact) and (high is None or exact <= high)
-    slack = CLOSE * abs(exact)
+    slack = CLOSE * abs(exact) + max(map(_half_a_place, (low, high)))
     return (low is None or low <= exact + slack) and (high is None or exact - slack <= high)
+
+
+def _half_a_place(end: Any) -> float:
+    """How far a decimal may be from the double that it was rounded from."""
+    return 0.5 * 10.0 ** float(end.as_tuple().exponent) if isinstance(end, Decimal) else 0.0
 
 
 def judge_exact(answer: Answer, truth: Truth) -> Score:

@@ -101,3 +101,10 @@ def test_tests_of_averages_of_few_rows_have_no_narrow_intervals(text: str, rare:
         bounds = zip(first.low["n"].to_pylist(), first.high["n"].to_pylist(), strict=True)
         for key, (low, high) in zip(list(keys) or [()], bounds, strict=True):
             assert low is None or low <= exact[key] <= high
+
+
+def test_quantiles_of_many_groups_have_no_interval(rare: tuple[nearly.Session, Path]) -> None:
+    """Replicates of a quantile of few values are nearly all equal."""
+    first = first_answer(asked(rare[0], "select k, percentile(x, 0.5) as n from t group by k"))
+    assert not first.exact
+    assert first.low["n"].null_count == first.table.num_rows > 2_000

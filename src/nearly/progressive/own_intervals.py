@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ from nearly.rewrite.weigh.weigh import keyed_aggregates
 COUNTED_ROWS = 20
 """Answers of more rows have no intervals of distinct counts: each takes tens of milliseconds, and replicates would mislead."""
 QUANTILE_ROWS = 2_000
-"""Answers of more rows have intervals of quantiles from replicates, which are computed for all rows at once."""
+"""Answers of more rows have no intervals of quantiles either: each takes a while, and replicates would mislead."""
 
 Key = tuple[Any, ...]
 
@@ -51,12 +52,10 @@ class OwnIntervals:
                 if found.num_rows <= COUNTED_ROWS:
                     sides = self._counted(sides, places[name], counted, found, reading, behind)
         for name, column in quantile_columns(self.cut.tail).items():
+            apart.add(places[name])
             if found.num_rows <= QUANTILE_ROWS:
-                try:
+                with suppress(Unsupported):
                     sides = self._quantile(sides, places[name], column, found, reading, behind)
-                except Unsupported:
-                    continue
-                apart.add(places[name])
         return sides, apart
 
     def _counted(

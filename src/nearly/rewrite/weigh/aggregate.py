@@ -243,7 +243,7 @@ def _contributes(call_: AggregateCall) -> Expression | None:
 
 
 def _is_extreme(expression: Expression) -> bool:
-    return isinstance(expression, AggregateCall) and expression.function in ("min", "max")
+    return _function(expression) in ("min", "max", "percentile")
 
 
 def _share(growth: Growth, seen: Expression) -> Expression:

@@ -102,7 +102,8 @@ class Weighted:
     """A relation of estimates: what a row stands for, which columns evolve, and which of them became doubles.
 
     `replicate` numbers the replicate of each row; it is None where all rows are those of a point estimate, or of every replicate.
-    `extremes` are columns that hang on the least or greatest of the values read: replicates say nothing about how far it will move.
+    `extremes` are columns that hang on the least or greatest of the values read, or another one by its place among them: replicates
+    say nothing about how far it will move.
     `curved` are columns that are no linear function of totals and averages: over many keys of few rows each their errors do not
     cancel out.
     `by_extremes` says that such a value picks the rows, so that everything made of them hangs on it.
