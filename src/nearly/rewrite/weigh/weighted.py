@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from nearly.errors import Unsupported
-from nearly.plan.expressions import Call, Column, Expression, columns_of
+from nearly.plan.expressions import Call, Cast, Column, Expression, children, columns_of
 from nearly.plan.nodes import GroupBy, Input, Output, Plan, passed
 from nearly.plan.types import DOUBLE, INT, LONG, Decimal
 
@@ -180,13 +180,14 @@ class Weighted:
         """What may be null is taken as if it were not: `coalesce` is linear in either case."""
         if not self.evolves(expression) or isinstance(expression, Column):
             return True
+        if isinstance(expression, Cast):
+            keeps = expression.type == DOUBLE or isinstance(expression.type, Decimal)
+            return keeps and all(map(self._is_linear, children(expression)))
         if not isinstance(expression, Call) or not all(map(self._is_linear, expression.arguments)):
             return False
         match expression.function:
             case "+" | "-" | "negative" | "coalesce" | "average_of":
                 return True
-            case "cast":
-                return expression.type == DOUBLE or isinstance(expression.type, Decimal)
             case "*":
                 return sum(map(self.evolves, expression.arguments)) == 1
             case "/":
