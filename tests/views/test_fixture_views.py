@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ class Gallery:
 
     def __init__(self, home: Path, cases: list[QueryCase]) -> None:
         self.pick = random.Random(11)
+        self.numbers = itertools.count()
         self.path = home / "catalog"
         self.db = driver_only(self.path)
         for name, path in tables.write(home / "files").items():
@@ -56,9 +58,15 @@ class Gallery:
     def rows(self, name: str) -> pa.Table:
         return self.db.sql(f"select * from `{name}`", kernel="native").exact().table
 
+    def ordered(self, name: str) -> pa.Table:
+        """The rows in an order that does not depend on how they were read, so that each run has the same history."""
+        rows = self.rows(name)
+        texts = [repr(row) for row in rows.to_pylist()]
+        return rows.take(pa.array(sorted(range(rows.num_rows), key=texts.__getitem__), pa.int64()))
+
     def inserted(self) -> None:
         for name in self.contents:
-            rows = self.rows(name)
+            rows = self.ordered(name)
             if rows.num_rows:
                 places = [[self.pick.randrange(rows.num_rows) for _ in range(3)] for _ in rows.column_names]
                 pairs = zip(rows.column_names, places, strict=True)
@@ -67,12 +75,12 @@ class Gallery:
 
     def deleted(self) -> None:
         for name in self.contents:
-            rows = self.rows(name)
+            rows = self.ordered(name)
             places = [place for place in range(rows.num_rows) if self.pick.random() < 0.3]
             self.db.delete(name, rows.take(pa.array(places, pa.int64())))
 
     def updated(self) -> None:
-        self.db.update("people", {"salary": "coalesce(salary, 0) + 1", "dept": "'ops'"}, where="id % 3 = 1")
+        self.db.update("people", {"salary": "coalesce(salary, 0) + 1", "dept": "'ops'"}, where="id % 3 = 1 and coalesce(salary, 0) < 9999998")
         self.db.update("sale", {"amount": "null"}, where="person = 1")
 
     def emptied(self) -> None:
@@ -98,13 +106,26 @@ class Gallery:
                 continue
             self.db.view(name).refresh()
             trouble = difference(expected, self.rows(name), "select 1")
-            if trouble is not None and not _is_open(case):
+            if trouble is not None and not _has_limit(case) and not self.leaves_open(case, expected):
                 wrong.append(f"{step}: {case} ({self.db.view(name).history[0].strategy}): {trouble}\n{case.text}")
         return wrong
 
+    def leaves_open(self, case: QueryCase, expected: pa.Table) -> bool:
+        """Whether the same rows in another order have another answer: a window over rows that tie."""
+        for place in range(3):
+            with driver_only(self.path.with_name(f"shuffled_{next(self.numbers)}")) as other:
+                for name in self.contents:
+                    rows = self.ordered(name)
+                    order = list(reversed(range(rows.num_rows)))
+                    if place:
+                        self.pick.shuffle(order)
+                    other.register(name, rows.take(pa.array(order, pa.int64())))
+                if difference(expected, other.sql(case.text, kernel="native").exact().table, "select 1") is not None:
+                    return True
+        return False
 
-def _is_open(case: QueryCase) -> bool:
-    """Whether SQL leaves open which rows a query has."""
+
+def _has_limit(case: QueryCase) -> bool:
     return " limit " in f" {case.text.lower()} ".replace("\n", " ")
 
 
