@@ -32,6 +32,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.markexpr = "not long"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long come first, those that need Spark next: two workers then end at about the same time."""
+    weights: dict[Path, int] = {}
+    for item in items:
+        weight = 2 if item.get_closest_marker("long") else int("spark" in getattr(item, "fixturenames", ()))
+        weights[item.path] = max(weight, weights.get(item.path, 0))
+    items.sort(key=lambda item: -weights[item.path])
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A plain local Spark, the oracle of the tests and the session that is handed to `connect(spark)`."""

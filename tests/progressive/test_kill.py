@@ -57,7 +57,7 @@ def _home(path: Path) -> Path:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("kills", "resumptions"), [(20, 3)])
+@pytest.mark.parametrize(("kills", "resumptions"), [(10, 3)])
 def test_kills(kills: int, resumptions: int, events: Path, tmp_path: Path) -> None:
     """Every kill comes some answers further on, in the midst of the work for the next; at the end nothing is missing or twice."""
     calm, stormy = tmp_path / "calm.jsonl", tmp_path / "stormy.jsonl"

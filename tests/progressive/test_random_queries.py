@@ -52,7 +52,7 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
-    return _trials(tmp_path_factory.mktemp("many"), tuple(FAMILIES), 10, 29)
+    return _trials(tmp_path_factory.mktemp("many"), tuple(FAMILIES), 6, 29)
 
 
 def _told(trials: Sequence[Trial], word: str) -> str:

@@ -20,7 +20,8 @@ from tests.fixtures.queries import QueryCase, corpus
 
 CASES = [case for case in corpus() if not case.notes.keys() & {"error", "kernel"} and case.feature != "spark_only"]
 QUICK = 24
-"""Of so many queries one is tried in a quick run."""
+LONG = 3
+"""Of so many queries one is tried in a quick run, and in a long one."""
 
 
 class Gallery:
@@ -129,7 +130,7 @@ def _has_limit(case: QueryCase) -> bool:
     return " limit " in f" {case.text.lower()} ".replace("\n", " ")
 
 
-@pytest.mark.parametrize("every", [QUICK, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [QUICK, pytest.param(LONG, marks=pytest.mark.long)])
 def test_oracle_a_view_is_its_query(tmp_path: Path, every: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By deltas, also where these small tables would be read again in less time."""
     monkeypatch.setattr(Move, "_too_much", lambda *_: None)
