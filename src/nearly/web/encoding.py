@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import io
-import itertools
 import json
 import math
 from collections.abc import Callable
@@ -13,13 +12,13 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from nearly.answer import Answer
 from nearly.errors import NearlyError
 from nearly.plan.types import from_arrow
+from nearly.printing import export
 from nearly.printing.cells import is_numeric, some_uncertain
 from nearly.printing.frame import TextTable
 
@@ -122,39 +121,15 @@ def plain(value: Any) -> Any:
 
 
 def with_bounds(answer: Answer) -> pa.Table:
-    """The values, with `_low` and `_high` beside what is uncertain, and a name for each column that no other one has."""
-    columns, names = [], []
-    for place, name in enumerate(answer.table.column_names):
-        sides = [side.column(place) for side in (answer.table, answer.low, answer.high)]
-        uncertain = not answer.exact and some_uncertain(*(side.to_pylist() for side in sides))
-        columns += sides if uncertain else sides[:1]
-        names += [name, f"{name}_low", f"{name}_high"] if uncertain else [name]
+    """The values with bounds, and the facts about them in the schema."""
     told = {"nearly": json.dumps(facts(answer))}
-    return pa.Table.from_arrays(columns, names=distinct(names)).replace_schema_metadata(told)
-
-
-def distinct(names: list[str]) -> list[str]:
-    """The names, with numbers after those that repeat one before."""
-    found: list[str] = []
-    for name in names:
-        numbered = (f"{name}_{number}" for number in itertools.count(2))
-        found.append(name if name not in found else next(each for each in numbered if each not in found and each not in names))
-    return found
+    return export.with_bounds(answer.table, answer.low, answer.high).replace_schema_metadata(told)
 
 
 def _csv(answer: Answer) -> bytes:
-    table = with_bounds(answer)
-    columns = [_flat(column) for column in table.columns]
     sink = io.BytesIO()
-    pa.csv.write_csv(pa.Table.from_arrays(columns, names=table.column_names), sink)
+    export.write_csv(with_bounds(answer), sink)
     return sink.getvalue()
-
-
-def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Nested and binary values as JSON text, which CSV can hold."""
-    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        return pa.chunked_array([pa.array([None if v is None else json.dumps(plain(v)) for v in column.to_pylist()], pa.string())])
-    return column
 
 
 def _parquet(answer: Answer) -> bytes:
