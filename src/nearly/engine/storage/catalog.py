@@ -29,10 +29,11 @@ from nearly.engine.storage.batches import Batch
 from nearly.engine.storage.differences import Part, Step, difference, extends
 from nearly.engine.storage.durable import DRAFT, write_durably, write_whole, writing_in
 from nearly.engine.storage.layouts import AT, Table
-from nearly.engine.storage.locks import exclusive, is_free, patiently, shared, unshared
+from nearly.engine.storage.locks import exclusive, patiently, shared
 from nearly.engine.storage.pins import Pin, pins_of
 from nearly.engine.storage.serialise import opened, sealed
-from nearly.engine.storage.versions import HEAD, MOST_BATCHES, PINS, Commit, Versions, VersionStore, begun, directories_of
+from nearly.engine.storage.sweeping import OWNER, TEMPORARY, sweep
+from nearly.engine.storage.versions import HEAD, MOST_BATCHES, PINS, Commit, Versions, VersionStore, begun
 from nearly.errors import Conflict, EngineError, SchemaError, unknown
 from nearly.plan.schema import TableSchema
 
@@ -42,15 +43,10 @@ Notes = Mapping[str, Any]
 """What JSON can hold."""
 
 LONGEST_NAME = 128
-_TEMPORARY = ".tmp-"
-_OWNER = "owner"
 _WRITER = ".writer"
 CHECKPOINTS, QUARANTINE = "checkpoints", "quarantine"
 """Directories beside a table's files: how far Spark has read its streams, and what could not be used of them."""
 _BESIDE = (CHECKPOINTS, QUARANTINE, PINS)
-_OUR_DIRECTORY = re.compile(r"[a-z0-9_]*-[0-9a-f]{12}")
-_OUR_FILE = re.compile(r"(whole|log)-[0-9a-f]{12}\.json")
-_OUR_UNFINISHED_FILE = re.compile(DRAFT.format(name=f"(?:{re.escape(HEAD)}|{_OUR_FILE.pattern})"))
 
 
 def check_name(name: str) -> str:
@@ -366,11 +362,11 @@ class Catalog:
     @contextmanager
     def temporary(self, name: str) -> Iterator[Path]:
         """A directory to write a table's files in, removed at the end, or by the next opening when the process dies."""
-        directory = self.directory(check_name(name)) / f"{_TEMPORARY}{uuid.uuid4().hex[:12]}"
+        directory = self.directory(check_name(name)) / f"{TEMPORARY}{uuid.uuid4().hex[:12]}"
         with ExitStack() as owned:
             with self.lock(), writing_in(directory):
                 directory.mkdir(parents=True)
-                owned.enter_context(exclusive(directory / _OWNER))
+                owned.enter_context(exclusive(directory / OWNER))
             owned.callback(shutil.rmtree, directory, ignore_errors=True)
             yield directory
 
@@ -383,27 +379,7 @@ class Catalog:
         return None if found is None else found.table
 
     def _sweep(self, directory: Path, pins: bool = True) -> None:
-        """Remove what dead writers left and what neither a kept version nor a pin refers to; what has another name is not ours."""
-        versions = self._versions.load(directory)
-        table = None if versions is None else versions.table
-        used = set() if versions is None else _used(versions, directory)
-        for draft in (directory / PINS).glob(".*.pin.*"):  # pins are written under the lock that whoever sweeps has
-            draft.unlink(missing_ok=True)
-        with unshared(directory) as unread:
-            for pin in pins_of(self.path) if pins else ():  # of those who have read until now
-                if pin.home == directory.name:
-                    used |= {pin.epoch, pin.log, *pin.directories}
-            for each in list(directory.iterdir()):
-                if each.name.startswith(_TEMPORARY):
-                    if is_free(each / _OWNER):
-                        shutil.rmtree(each, ignore_errors=True)
-                elif _OUR_DIRECTORY.fullmatch(each.name):
-                    if unread and each.name not in used:
-                        shutil.rmtree(each, ignore_errors=True)
-                elif _OUR_UNFINISHED_FILE.fullmatch(each.name) or (_OUR_FILE.fullmatch(each.name) and each.name not in used):
-                    each.unlink(missing_ok=True)
-        if table is None and not any(directory.iterdir()):
-            directory.rmdir()
+        sweep(directory, self._versions.load(directory), lambda: pins_of(self.path) if pins else ())
 
 
 class Snapshot(Catalog):
@@ -453,11 +429,3 @@ def _numbered(table: Table, present: Table | None) -> Table:
     if table.columns == present.columns and same_files:
         table = replace(table, content=present.content)  # files that came one after the other, registered again together
     return replace(table, version=present.version + (table.content != present.content))
-
-
-def _used(versions: Versions, directory: Path) -> set[str]:
-    """Names of the files and directories that the kept versions of a table need."""
-    used = directories_of(versions.present, directory) | {versions.present.file}
-    for each in versions.past:
-        used |= {each.file, each.log, *each.directories}
-    return used
