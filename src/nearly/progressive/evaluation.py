@@ -23,6 +23,7 @@ from nearly.plan.nodes import Apply, BoundQuery, GroupBy, Input, Join, Output, P
 from nearly.plan.types import DOUBLE, INT, is_numeric
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.growths import growths_of
+from nearly.progressive.key_rooms import KeyRooms
 from nearly.progressive.own_intervals import OwnIntervals
 from nearly.progressive.reading import Reading, Replicates
 from nearly.progressive.row_changes import DecidedGroups, KnownKeys, rows_of
@@ -53,6 +54,7 @@ class Evaluation:
     state: UnitState
     confidence: float
     certain: CertainBounds
+    rooms: KeyRooms
     goal: float | None = None
     """The error at which somebody stops; then intervals stay valid when that is as soon as they are narrow."""
     count_keys: Callable[[GroupBy], int | None] = lambda _: None
@@ -63,12 +65,13 @@ class Evaluation:
         """The estimate after the units read, with bounds."""
         growths, models = growths_of(self.cut.tail, self.cut.stages, self.state, reading)
         beside = reading.beside
-        point = weigh(self.cut.tail, self.cut.stages, reading.weight, growths, 1.0 if beside is None else beside.weight)
+        unlike = self.rooms.unlike(reading, models)
+        point = weigh(self.cut.tail, self.cut.stages, reading.weight, growths, 1.0 if beside is None else beside.weight, unlike)
         found = self.state.run(point.plan)
         evolving = [place for place, column in enumerate(self.cut.tail.columns) if column.name in point.evolving]
         sides = Sides.of(found, self.query).opened(evolving, self.certain.columns(found, reading.positions))
         if evolving and found.num_rows:
-            sides = self._bounded(point, found, growths, reading, look, sides).within_certain()
+            sides = self._bounded(point, found, growths, reading, look, sides, unlike).within_certain()
         failure = failure_at(self.confidence, look if self.lasting else None)
         known = KnownKeys(models, self.counts)
         rows = rows_of(point.rows, found.num_rows, known, reading, failure, self._decided(point.rows, found))
@@ -103,11 +106,14 @@ class Evaluation:
         """The tail over all units."""
         return self.state.run(self.cut.tail)
 
-    def _bounded(self, point: Weighted, found: pa.Table, growths: Growths, reading: Reading, look: int, sides: Sides) -> Sides:
+    def _bounded(
+        self, point: Weighted, found: pa.Table, growths: Growths, reading: Reading, look: int, sides: Sides,
+        unlike: frozenset[GroupBy],
+    ) -> Sides:  # fmt: skip
         """The sides with intervals for the numbers among the evolving columns; what cannot be bounded is open."""
         behind = self._evidence(reading, look)
         columns = self.cut.tail.columns
-        sides, apart = OwnIntervals(self.cut, self.state).closed(sides, found, reading, behind)
+        sides, apart = OwnIntervals(self.cut, self.state, unlike).closed(sides, found, reading, behind)
         numbers = [
             place for place in sides.evolving
             if is_numeric(columns[place].type) and columns[place].name not in point.extremes and place not in apart

@@ -18,6 +18,7 @@ from nearly.estimate.evidence import Evidence, nothing
 from nearly.estimate.intervals import FEWEST_SEEN, Floats, Interval, joined, quotient
 from nearly.estimate.quantiles import OrderedValues
 from nearly.plan.expressions import Expression
+from nearly.plan.nodes import GroupBy
 from nearly.progressive.reading import Reading
 from nearly.rewrite.stream.cut import Cut
 from nearly.rewrite.weigh.distinct_counts import CountedKeys, distinct_counts, keys_by_unit, totals_by_unit
@@ -38,6 +39,8 @@ class OwnIntervals:
 
     cut: Cut
     state: UnitState
+    unlike: frozenset[GroupBy] = frozenset()
+    """Aggregates whose keys nothing tells the number of."""
 
     def closed(self, sides: Sides, found: pa.Table, reading: Reading, behind: Evidence) -> tuple[Sides, set[int]]:
         """The sides with bounds for these columns, and their places: no others are to be given."""
@@ -49,7 +52,7 @@ class OwnIntervals:
         for name, counted in distinct_counts(self.cut.tail).items():
             if counted.aggregate in keyed:
                 apart.add(places[name])
-                if found.num_rows <= COUNTED_ROWS:
+                if found.num_rows <= COUNTED_ROWS and counted.aggregate not in self.unlike:
                     sides = self._counted(sides, places[name], counted, found, reading, behind)
         for name, column in quantile_columns(self.cut.tail).items():
             apart.add(places[name])

@@ -35,6 +35,7 @@ from nearly.plan.nodes import BoundQuery, GroupBy, Scan
 from nearly.progressive.certain import CertainBounds
 from nearly.progressive.course import Course
 from nearly.progressive.evaluation import Evaluation
+from nearly.progressive.key_rooms import KeyRooms
 from nearly.progressive.progress import Progress
 from nearly.progressive.ranges import SLACK, VariationRanges
 from nearly.rewrite.passes import for_units
@@ -204,7 +205,8 @@ class Run:
         if version and progress.ranges.stages:
             progress.ranges.restore(version, tables)
         certain = CertainBounds(cut, units, state)
-        evaluation = Evaluation(query, cut, state, request.confidence, certain, self.goal, self._counter(cut, query))
+        rooms = KeyRooms(cut, units)
+        evaluation = Evaluation(query, cut, state, request.confidence, certain, rooms, self.goal, self._counter(cut, query))
         known = [log.end(site) for site in range(len(job.fragments))]
         course = Course(
             query, job, state, progress, evaluation, request.pace, lambda: self._batches(job), self._ended.is_set, self._exact,

@@ -40,6 +40,8 @@ class Aggregation:
     plan: GroupBy
     rows: Weighted
     growth: Growth | None
+    unlike: bool = False
+    """Whether most of its keys may be in units unlike those read."""
 
     def weighted(self) -> Weighted:
         rows, plan = self.rows, self.plan
@@ -60,7 +62,7 @@ class Aggregation:
         evolving = [o.name for o in plan.aggregates] + [key.name for key in plan.keys if rows.evolves(key.expression)]
         extremes = frozenset(
             o.name for o in plan.aggregates
-            if rows.by_extremes or _is_extreme(o.expression) or columns_of(o.expression) & rows.extremes
+            if rows.by_extremes or rows.unlike or _is_extreme(o.expression) or columns_of(o.expression) & rows.extremes
         )  # fmt: skip
         return Weighted(
             Project(grouped, outputs), standing, replicate_, frozenset(evolving), doubles, extremes,
@@ -81,10 +83,10 @@ class Aggregation:
         calls.append(counted)
         seen = Output(counted.name, counted.column)
         if self.growth is None:
-            return OfKeys(None, seen.column), results, [seen]
+            return OfKeys(None, seen.column, self.unlike), results, [seen]
         share = _share(self.growth, seen.column)
         weight = Output(self.fresh("weight"), Call(DOUBLE, "average_of", (Literal(DOUBLE, 1.0), share)))
-        return OfKeys(weight.column, seen.column), [self._shared(each, share) for each in results], [seen, weight]
+        return OfKeys(weight.column, seen.column, self.unlike), [self._shared(each, share) for each in results], [seen, weight]
 
     def _grouped(self, keys: tuple[Output, ...], calls: tuple[Output, ...]) -> tuple[Plan, Column | None]:
         """The groups, in each replicate, and the column that numbers it."""

@@ -79,8 +79,9 @@ class Uniting:
         def names(at: frozenset[int]) -> frozenset[str]:
             return frozenset(given[place].name for place in at)
 
+        standing = OfKeys(extra[0] if left.weight or right.weight else None, extra[1], left.unlike or right.unlike)
         return Weighted(
-            united, OfKeys(extra[0] if left.weight or right.weight else None, extra[1]), extra[2] if len(extra) > 2 else None,
+            united, standing, extra[2] if len(extra) > 2 else None,
             names(evolving), names(doubles), names(extremes),
             {given[place].name: frozenset(each.name for each in masks[place]) for place in evolving},
             rows=left.rows.and_of(right.rows), by_extremes=left.by_extremes or right.by_extremes,

@@ -28,9 +28,15 @@ from nearly.rewrite.weigh.union import Uniting
 from nearly.rewrite.weigh.weighted import FINAL, OPEN, REPLICATES, THEMSELVES, WEIGHTS, Growths, OfPieces, OfUnits, Weighted
 
 
-def weigh(tail: Plan, stages: tuple[Gathered, ...], weight: float, growths: Growths, beside: float = 1.0) -> Weighted:
-    """The tail as a point estimate: every row of a unit weighs the same, or `beside`, if it is of a table sampled by itself."""
-    return _Weigher({stage.name: stage for stage in stages}, growths, weight, beside).visit(tail)
+def weigh(
+    tail: Plan, stages: tuple[Gathered, ...], weight: float, growths: Growths, beside: float = 1.0,
+    unlike: frozenset[GroupBy] = frozenset(),
+) -> Weighted:  # fmt: skip
+    """The tail as a point estimate: every row of a unit weighs the same, or `beside`, if it is of a table sampled by itself.
+
+    `unlike` are aggregates most of whose keys may be in units unlike those read.
+    """
+    return _Weigher({stage.name: stage for stage in stages}, growths, weight, beside, unlike).visit(tail)
 
 
 def replicate(tail: Plan, stages: tuple[Gathered, ...], growths: Growths) -> Weighted:
@@ -100,6 +106,7 @@ class _Weigher:
     growths: Growths
     weight: float | None
     beside: float = 1.0
+    unlike: frozenset[GroupBy] = frozenset()
     fresh: FreshNames = field(default_factory=lambda: FreshNames("weigh"))
 
     @property
@@ -193,7 +200,7 @@ class _Weigher:
             raise Unsupported("grouping sets of estimates")
         if self.paired:
             return self._projected(*PairAggregation(self.fresh, plan, child, self.weight is None).weighted())
-        return Aggregation(self.fresh, plan, child, self.growths.get(plan)).weighted()
+        return Aggregation(self.fresh, plan, child, self.growths.get(plan), plan in self.unlike).weighted()
 
     def window(self, plan: Window) -> Weighted:
         child = self.visit(plan.child)

@@ -73,10 +73,14 @@ class OfPairs:
 
 @dataclass(frozen=True, slots=True)
 class OfKeys:
-    """Rows of groups: `seen` counts the unit groups with the key behind a row, which may stand for others that were missed."""
+    """Rows of groups: `seen` counts the unit groups with the key behind a row, which may stand for others that were missed.
+
+    `unlike` says that most of these may be in units unlike those read, so that nothing tells how many they are.
+    """
 
     weight: Expression | None
     seen: Column
+    unlike: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,11 @@ class Weighted:
     def seen(self) -> Column | None:
         return self.standing.seen if isinstance(self.standing, OfKeys) else None
 
+    @property
+    def unlike(self) -> bool:
+        """Whether nothing tells how many rows these stand for."""
+        return isinstance(self.standing, OfKeys) and self.standing.unlike
+
     def standing_with(self, other: Weighted) -> Standing:
         """What a row made of two stands for: rows of units for their like, whatever they meet."""
         match self.standing, other.standing:
@@ -149,7 +158,7 @@ class Weighted:
                 return units
         weight, seen = self.weight or other.weight, self.seen or other.seen
         if seen is not None:
-            return OfKeys(weight, seen)
+            return OfKeys(weight, seen, self.unlike or other.unlike)
         return THEMSELVES if weight is None else OfPieces(weight)
 
     @property
