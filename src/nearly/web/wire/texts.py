@@ -7,6 +7,7 @@ parameters `$1`, tables as `public.rides`. Expressions without a name get the on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import sqlglot
 from sqlglot import exp
@@ -27,15 +28,26 @@ Give = Callable[[int, bool], exp.Expr]
 """What stands in the place of a parameter, by its number, and whether it is a number of rows."""
 
 
+NAME = r"\"(?:[^\"]|\"\")+\"|[^\W\d][\w$]*"
+"""A name as Postgres spells it, as a pattern."""
+
+
 class WireDialect(Postgres):
     """Postgres' spelling with Spark's order of nulls."""
 
     NULL_ORDERING = "nulls_are_small"
 
 
+class WireWords(Postgres):
+    """Postgres' words, those of statements that sqlglot would pass over, too."""
+
+    class Tokenizer(Postgres.Tokenizer):
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+
 def tokens_of(text: str) -> list[Token]:
     try:
-        return list(sqlglot.tokenize(text, read=WireDialect))
+        return list(sqlglot.tokenize(text, read=WireWords))
     except SqlglotError:
         raise ParseError("the text cannot be read: a quote or a comment is open at its end") from None
 
@@ -55,6 +67,25 @@ def split_statements(text: str) -> list[str]:
         else:
             some = True
     return [*parts, text[start:].strip()] if some else parts
+
+
+def without_comment(text: str) -> str:
+    """A statement from its first word on.
+
+    >>> without_comment("/* a tool */ begin")
+    'begin'
+    """
+    words = tokens_of(text)
+    return text[words[0].start :] if words else ""
+
+
+def folded(name: str) -> str:
+    """A name as Postgres keeps it: in small letters, unless it is quoted.
+
+    >>> folded("Rides"), folded('"Rides"')
+    ('rides', 'Rides')
+    """
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
 
 def read(text: str) -> exp.Expr | None:
@@ -92,6 +123,12 @@ def query_text(text: str, give: Give | None = None) -> str:
     if tree is None:
         return str(to_text(_adjusted(parse_query(text))))  # its own words say what is wrong
     return rendered(_adjusted(with_values(tree, give)))
+
+
+def change_text(text: str, give: Give | None = None) -> str:
+    """A statement that changes a table, as nearly reads it."""
+    tree = read(text) if is_foreign(text) else None
+    return text if tree is None else rendered(_adjusted(with_values(tree, give)))
 
 
 def with_values(tree: exp.Expr, give: Give | None) -> exp.Expr:
