@@ -261,6 +261,8 @@ NUMERALS = [
     ("to_date", "day"),
     ("cast", "truth", "boolean"),
     ("cast", "moment", "timestamp"),
+    ("cast", "moment", "timestamp_ntz"),
+    *(("cast", "stamp", type_) for type_ in ("timestamp", "timestamp_ntz")),
     ("hour", "moment"),
     ("=", "whole", 7),
     (">", "whole", Number("1.5")),
