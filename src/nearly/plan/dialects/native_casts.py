@@ -142,6 +142,7 @@ CONVERSIONS: dict[tuple[str, str], Conversion] = {
     ("timestamp_ntz", "timestamp"): _to_instant,
     # local time in the session's zone, without zeros at the end of the fraction
     **{(source, "string"): _write_moment("CAST(x AS TIMESTAMP)") for source in ("timestamp", "timestamp_ntz")},
+    ("timestamp", "double"): _written("CAST(epoch_us(x) AS DOUBLE) / 1000000e0"),
     # whole seconds since 1970, rounded down
     ("timestamp", "integer"): _written("CAST((epoch_us(x) - CASE WHEN epoch_us(x) < 0 THEN 999999 ELSE 0 END) // 1000000 AS TYPE)"),
 }

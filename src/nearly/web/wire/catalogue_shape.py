@@ -249,6 +249,8 @@ to_regtype(n) AS type_oid(n)
 quote_ident(n) AS n
 array_lower(a, b) AS 1
 array_upper(a, b) AS len(a)
+pg_get_keywords() AS TABLE SELECT keyword_name AS word, keyword_category[1] AS catcode, keyword_category AS catdesc \
+    FROM duckdb_keywords()
 generate_subscripts(a, b) AS unnest(range(1, len(a) + 1))
 """.replace("\\\n", "").splitlines()
     if line.strip()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
 from nearly.web.wire.catalogue_shape import INFORMATION, PG, TABLES
 from nearly.web.wire.texts import tables_of
+from nearly.web.wire.variables import DEFAULTS
 
 _TYPES = {
     "oid": "BIGINT", "xid": "BIGINT", "regproc": "VARCHAR", "regprocedure": "VARCHAR", "regoper": "VARCHAR", "regrole": "VARCHAR",
@@ -90,7 +92,22 @@ def _rewritten(node: exp.Expr, about: About, settings: Callable[[str], str]) -> 
             return exp.Literal.string("public")
         case exp.CurrentVersion():
             return exp.Literal.string(about["version"])
+        case exp.Table() if node.name.lower() == "pg_settings" and _room(node) == PG:
+            return _settings(node, settings)
     return _respelled(node)
+
+
+def _settings(table: exp.Table, settings: Callable[[str], str]) -> exp.Expr:
+    """The settings of the connection as a table."""
+    rows = [exp.Tuple(expressions=[exp.Literal.string(each), exp.Literal.string(settings(each))]) for each in sorted(DEFAULTS)]
+    told = "'nearly' AS category, '' AS short_desc, 'user' AS context, 'string' AS vartype, 'default' AS source, NULL AS unit"
+    found = exp.Subquery(this=exp.maybe_parse(f"SELECT name, setting, {told} FROM given", dialect="duckdb"))
+    names = exp.TableAlias(this=exp.to_identifier("given"), columns=[exp.to_identifier("name"), exp.to_identifier("setting")])
+    given = found.find(exp.Table)
+    if given is not None:
+        given.replace(exp.Values(expressions=rows, alias=names))
+    found.set("alias", exp.TableAlias(this=exp.to_identifier(table.alias or "pg_settings")))
+    return found
 
 
 def _respelled(node: exp.Expr) -> exp.Expr:
@@ -162,9 +179,20 @@ def _cast(node: exp.Cast) -> exp.Expr:
         if isinstance(node.parent, exp.Cast) and _type_name(node.parent.to) == "oid":
             return node.this
         return exp.Anonymous(this=tell, expressions=[node.this, *([exp.Null()] if tell == "format_type" else [])])
+    if array and isinstance(node.this, exp.Literal) and node.this.is_string and node.this.name.startswith("{"):
+        return exp.Cast(
+            this=exp.Array(expressions=_items(node.this.name)),
+            to=exp.DataType.build(f"{_TYPES.get(name, 'VARCHAR')}[]", dialect="duckdb"),
+        )
     if name in _TYPES:
         return exp.Cast(this=node.this, to=exp.DataType.build(_TYPES[name] + ("[]" if array else ""), dialect="duckdb"))
     return node
+
+
+def _items(text: str) -> list[exp.Expr]:
+    """What an array of Postgres has, as text."""
+    found = next(csv.reader([text.strip()[1:-1]], escapechar="\\"), [])
+    return [exp.Null() if each.strip().upper() == "NULL" else exp.Literal.string(each.strip()) for each in found]
 
 
 def _type_name(to: exp.Expr) -> str:

@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from nearly.errors import ParseError, Unsupported
 from nearly.plan.syntax.parse import parse_query, to_text
 from nearly.plan.syntax.silence import silently
+from nearly.web.wire import moments
 
 SCHEMA, DATABASE = "public", "nearly"
 _MARKS = frozenset({TokenType.DCOLON, TokenType.PARAMETER, TokenType.BYTE_STRING, TokenType.TILDE, TokenType.HEREDOC_STRING})
@@ -100,9 +101,9 @@ def read(text: str) -> exp.Expr | None:
 
 def is_foreign(text: str) -> bool:
     """Whether a text has something that only Postgres spells so."""
-    return any(
-        each.token_type in _MARKS or (each.token_type == TokenType.IDENTIFIER and text[each.start] == '"')
-        for each in tokens_of(text)
+    words = tokens_of(text)
+    return moments.is_postgres(words) or any(
+        each.token_type in _MARKS or (each.token_type == TokenType.IDENTIFIER and text[each.start] == '"') for each in words
     )
 
 
@@ -147,6 +148,7 @@ def with_values(tree: exp.Expr, give: Give | None) -> exp.Expr:
 
 def rendered(tree: exp.Expr) -> str:
     """A tree in Spark's spelling; what that lacks is an error, not left out."""
+    tree = moments.respelled(tree)
     for each in tree.find_all(exp.Cast):
         kind = each.to
         if isinstance(kind, exp.DataType) and kind.this == exp.DType.DECIMAL and not kind.expressions:

@@ -345,6 +345,7 @@ INSTANTS = [
     ("trunc", "ts", Text("month")),
     ("cast", "ts", "date"),
     ("cast", "dt", "timestamp"),
+    ("cast", "ts", "double"),
     ("cast", "ts", "timestamp_ntz"),
     ("cast", "ts", "string"),
     ("cast", "tn", "string"),
