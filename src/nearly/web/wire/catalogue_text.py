@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping
 
+from pg_mimic.arrays import parse_array_literal
 from sqlglot import exp
 
 from nearly.web.wire.catalogue_shape import INFORMATION, PG, TABLES
@@ -92,6 +92,8 @@ def _rewritten(node: exp.Expr, about: About, settings: Callable[[str], str]) -> 
             return exp.Literal.string("public")
         case exp.CurrentVersion():
             return exp.Literal.string(about["version"])
+        case exp.Column() if isinstance(node.this, exp.Identifier) and not node.this.quoted and node.sql().lower() == "user":
+            return exp.Literal.string(about["user"])
         case exp.Table() if node.name.lower() == "pg_settings" and _room(node) == PG:
             return _settings(node, settings)
     return _respelled(node)
@@ -112,13 +114,10 @@ def _settings(table: exp.Table, settings: Callable[[str], str]) -> exp.Expr:
 
 def _respelled(node: exp.Expr) -> exp.Expr:
     match node:
-        case exp.Table() if isinstance(node.this, exp.Identifier) and (room := _room(node)) is not None and node.db:
-            return _moved(node, room)
-        case exp.Table() if isinstance(node.this, exp.Identifier) and not node.db and node.name.lower() in TABLES[PG]:
-            return _moved(node, PG)
-        case exp.Table() if not isinstance(node.this, exp.Identifier) and node.db:
-            node.set("db", None)
-            return node
+        case exp.Table():
+            return _placed(node)
+        case exp.Div() if _is_whole(node.this) and _is_whole(node.expression):
+            return exp.IntDiv(this=node.this, expression=node.expression)
         case exp.Dot() if isinstance(node.this, exp.Identifier) and node.this.name.lower() in ("pg_catalog", "information_schema"):
             return node.expression
         case exp.Column() if node.args.get("db") is not None:
@@ -136,6 +135,15 @@ def _respelled(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def _placed(table: exp.Table) -> exp.Expr:
+    """A table, or a function in FROM, where DuckDB finds it."""
+    if not isinstance(table.this, exp.Identifier):
+        return _function_table(table)
+    room = _room(table)
+    known = bool(table.db) or table.name.lower() in TABLES[PG]
+    return _moved(table, room) if room is not None and known else table
+
+
 def _moved(table: exp.Table, room: str) -> exp.Expr:
     moved = table.copy()
     moved.set("this", exp.to_identifier(table.name.lower()))
@@ -144,6 +152,24 @@ def _moved(table: exp.Table, room: str) -> exp.Expr:
     if not moved.alias:
         moved.set("alias", exp.TableAlias(this=exp.to_identifier(table.name.lower())))
     return moved
+
+
+def _function_table(table: exp.Table) -> exp.Expr:
+    """A function in FROM: what it gives is called like the table, and one value is a table of one row."""
+    table.set("db", None)
+    alias = table.args.get("alias")
+    if alias is None or alias.columns or table.this.name.lower().startswith("pg_"):
+        return table
+    if isinstance(table.this, exp.StringToArray):
+        return exp.Subquery(this=exp.Select(expressions=[exp.alias_(table.this.copy(), alias.name)]), alias=alias.copy())
+    alias.set("columns", [exp.to_identifier(alias.name)])
+    return table
+
+
+def _is_whole(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Literal):
+        return bool(node.is_int)
+    return isinstance(node, exp.Cast) and isinstance(node.to, exp.DataType) and node.to.this in exp.DataType.INTEGER_TYPES
 
 
 def _operator(node: exp.Operator) -> exp.Expr:
@@ -191,8 +217,7 @@ def _cast(node: exp.Cast) -> exp.Expr:
 
 def _items(text: str) -> list[exp.Expr]:
     """What an array of Postgres has, as text."""
-    found = next(csv.reader([text.strip()[1:-1]], escapechar="\\"), [])
-    return [exp.Null() if each.strip().upper() == "NULL" else exp.Literal.string(each.strip()) for each in found]
+    return [exp.Null() if each is None else exp.Literal.string(str(each)) for each in parse_array_literal(text)]
 
 
 def _type_name(to: exp.Expr) -> str:

@@ -22,6 +22,7 @@ from nearly.web.wire import moments
 
 SCHEMA, DATABASE = "public", "nearly"
 _MARKS = frozenset({TokenType.DCOLON, TokenType.PARAMETER, TokenType.BYTE_STRING, TokenType.TILDE, TokenType.HEREDOC_STRING})
+_LABEL_ENDS = frozenset({TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN})
 _WIDE = exp.DataType.build("decimal(38, 18)", dialect="spark")
 
 
@@ -91,12 +92,36 @@ def folded(name: str) -> str:
 
 def read(text: str) -> exp.Expr | None:
     """The tree of a text in Postgres' spelling; None where it is none."""
+    tree = _parsed(text)
+    labelled = text if tree is not None else _with_quoted_labels(text)
+    return tree if labelled == text else _parsed(labelled)
+
+
+def _parsed(text: str) -> exp.Expr | None:
     try:
         with silently():
             found = sqlglot.parse(text, read=WireDialect, error_level=ErrorLevel.RAISE)
     except (SqlglotError, RecursionError):
         return None
     return found[0] if len(found) == 1 and found[0] is not None and not isinstance(found[0], exp.Command) else None
+
+
+def _with_quoted_labels(text: str) -> str:
+    """Any word may name a column after AS and after a point in Postgres, `select` too; in quotes it is read so.
+
+    >>> _with_quoted_labels("select 1 as select, t.b from t")
+    'select 1 as "select", t."b" from t'
+    """
+    try:
+        words = tokens_of(text)
+    except ParseError:
+        return text
+    for before, word, after in reversed(list(zip(words, words[1:], [*words[2:], None], strict=False))):
+        label = before.token_type == TokenType.ALIAS and (after is None or after.token_type in _LABEL_ENDS)
+        part = before.token_type == TokenType.DOT and (after is None or after.token_type != TokenType.L_PAREN)
+        if (label or part) and word.token_type != TokenType.IDENTIFIER and word.text.isidentifier():
+            text = f'{text[: word.start]}"{word.text.lower()}"{text[word.end + 1 :]}'
+    return text
 
 
 def is_foreign(text: str) -> bool:
