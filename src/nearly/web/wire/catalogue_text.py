@@ -12,7 +12,7 @@ from nearly.web.wire.texts import tables_of
 from nearly.web.wire.variables import DEFAULTS
 
 _TYPES = {
-    "oid": "BIGINT", "xid": "BIGINT", "regproc": "VARCHAR", "regprocedure": "VARCHAR", "regoper": "VARCHAR", "regrole": "VARCHAR",
+    "oid": "BIGINT", "xid": "BIGINT", "regproc": "VARCHAR", "regprocedure": "VARCHAR", "regoper": "VARCHAR", "regoperator": "VARCHAR", "regcollation": "VARCHAR", "regrole": "VARCHAR",
     "name": "VARCHAR", "char": "VARCHAR", "text": "VARCHAR", "cstring": "VARCHAR", "bpchar": "VARCHAR", "int2": "SMALLINT",
     "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE", "bool": "BOOLEAN", "anyarray": "VARCHAR",
     "cardinal_number": "INTEGER", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "regconfig": "VARCHAR",
@@ -102,7 +102,11 @@ def _rewritten(node: exp.Expr, about: About, settings: Callable[[str], str]) -> 
 def _settings(table: exp.Table, settings: Callable[[str], str]) -> exp.Expr:
     """The settings of the connection as a table."""
     rows = [exp.Tuple(expressions=[exp.Literal.string(each), exp.Literal.string(settings(each))]) for each in sorted(DEFAULTS)]
-    told = "'nearly' AS category, '' AS short_desc, 'user' AS context, 'string' AS vartype, 'default' AS source, NULL AS unit"
+    told = (
+        "setting AS boot_val, setting AS reset_val, 'nearly' AS category, '' AS short_desc, '' AS extra_desc, 'user' AS context, "
+        "'string' AS vartype, 'default' AS source, NULL AS unit, NULL AS min_val, NULL AS max_val, NULL AS enumvals, "
+        "NULL AS sourcefile, NULL AS sourceline, false AS pending_restart"
+    )
     found = exp.Subquery(this=exp.maybe_parse(f"SELECT name, setting, {told} FROM given", dialect="duckdb"))
     names = exp.TableAlias(this=exp.to_identifier("given"), columns=[exp.to_identifier("name"), exp.to_identifier("setting")])
     given = found.find(exp.Table)
@@ -120,6 +124,8 @@ def _respelled(node: exp.Expr) -> exp.Expr:
             return exp.IntDiv(this=node.this, expression=node.expression)
         case exp.Dot() if isinstance(node.this, exp.Identifier) and node.this.name.lower() in ("pg_catalog", "information_schema"):
             return node.expression
+        case exp.Column() if node.name.lower() == "tableoid":
+            return exp.cast(exp.Literal.number(0), "BIGINT")
         case exp.Column() if node.args.get("db") is not None:
             node.set("db", None)
             node.set("catalog", None)
