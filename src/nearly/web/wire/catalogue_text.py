@@ -12,7 +12,8 @@ from nearly.web.wire.texts import tables_of
 from nearly.web.wire.variables import DEFAULTS
 
 _TYPES = {
-    "oid": "BIGINT", "xid": "BIGINT", "regproc": "VARCHAR", "regprocedure": "VARCHAR", "regoper": "VARCHAR", "regoperator": "VARCHAR", "regcollation": "VARCHAR", "regrole": "VARCHAR",
+    "oid": "BIGINT", "xid": "BIGINT", "regproc": "VARCHAR", "regprocedure": "VARCHAR", "regoper": "VARCHAR", "regrole": "VARCHAR",
+    "regoperator": "VARCHAR", "regcollation": "VARCHAR",
     "name": "VARCHAR", "char": "VARCHAR", "text": "VARCHAR", "cstring": "VARCHAR", "bpchar": "VARCHAR", "int2": "SMALLINT",
     "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE", "bool": "BOOLEAN", "anyarray": "VARCHAR",
     "cardinal_number": "INTEGER", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "regconfig": "VARCHAR",
