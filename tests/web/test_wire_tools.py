@@ -50,15 +50,15 @@ def test_jdbc_describes_everything(server: tuple[Server, Addresses], tmp_path: P
 def test_psql_tells_of_everything(server: tuple[Server, Addresses]) -> None:
     asked = ["psql", server[1].wire or "", "-X", "-v", "ON_ERROR_STOP=0", "-P", "pager=off"]
     for command in COMMANDS:
-        asked += ["-c", f"\\echo @@@{command}", "-c", command]
+        asked += ["-c", f"\\echo @@@{command[1:]}", "-c", command]
     done = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=False)
     troubles = [line for line in done.stderr.splitlines() if "Did not find any" not in line]
     assert not troubles, "\n".join(troubles)
     said = dict(part.split("\n", 1) for part in done.stdout.split("@@@")[1:])
-    assert "rides_pkey" in said["\\di"]
-    assert '"rides_pkey" PRIMARY KEY, btree (id)' in said["\\d rides"]
-    assert "nearly=r/nearly" in said["\\dp"]
-    assert "nearly" in said["\\l"]
+    assert "rides_pkey" in said["di"]
+    assert '"rides_pkey" PRIMARY KEY, btree (id)' in said["d rides"]
+    assert "nearly=r/nearly" in said["dp"]
+    assert "nearly" in said["l"]
 
 
 def test_sqlalchemy_inspects_everything(server: tuple[Server, Addresses]) -> None:
