@@ -221,3 +221,14 @@ def _until(found: object, seconds: float = 30.0) -> object:
         assert time.monotonic() < until
         time.sleep(0.01)
     return value
+
+
+def test_paths_and_methods_that_there_are_not_are_told_as_json(client: Client) -> None:
+    for reply, status in (
+        (client.get("/api/nothing"), 404),
+        (client.get("/api/query"), 405),
+        (client.post("/api/catalog", {}), 405),
+    ):
+        assert reply.status == status
+        assert "openapi" in reply.json["error"]["message"]
+    assert client.get("/api/query").headers["allow"] == "POST"
