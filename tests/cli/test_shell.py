@@ -169,6 +169,15 @@ def test_scripts_for_bash_and_zsh(capsys: pytest.CaptureFixture[str]) -> None:
     assert done.stdout.split() == ["sql", "shell", "standing", "synopsis", "serve"]
 
 
+def test_a_file_is_described(shell: Shell, lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.feed(f"describe '{lake}/zones.csv'; desc '{lake}/rides.parquet';") == 0
+    said = capsys.readouterr().out
+    assert re.search(r"borough +string", said)
+    assert re.search(r"fare +double", said)
+    assert shell.feed("describe 'nothing.csv'") == 2
+    assert "does not exist" in capsys.readouterr().err
+
+
 def test_a_session_on_a_terminal(lake: Path, tmp_path: Path) -> None:
     settings = environment() | {"NEARLY_HISTORY": str(tmp_path / "history"), "JAVA_HOME": str(tmp_path)}
     steps = [

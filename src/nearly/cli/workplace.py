@@ -113,6 +113,10 @@ class Workplace:
         if about is None:
             self.register_all()
         else:
+            file = re.fullmatch(r"'([^']+)'", about.strip())
+            if file is not None:
+                text = text.replace(about, self._file(file[1]), 1)
+                about = self._file(file[1])
             if re.match(r"\s*(SELECT|WITH)\b", about, re.IGNORECASE):
                 self._refuse_unknown(about)
             text = text.replace(about, self.with_files(about), 1) if about in text else text
