@@ -203,6 +203,8 @@ class Api:
         known = {"sql", "error", "seconds", "confidence", "mode", "seed"}
         if not body.keys() <= known:
             raise SchemaError(f"unknown: {', '.join(sorted(body.keys() - known))}; known are {', '.join(sorted(known))}")
+        if isinstance(body.get("sql"), str):
+            self.changer.refuse(body["sql"])
         goal = body.get("error") is not None or body.get("seconds") is not None
         return Wish(
             body.get("sql") or "", body.get("error"), body.get("seconds"), body.get("confidence", 0.95),
