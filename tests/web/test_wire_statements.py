@@ -6,13 +6,17 @@ import asyncio
 import datetime as dt
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import nearly
 from nearly.web.server import Addresses, Server
+from tests.fixtures.driver_only import driver_only
 from tests.web.serving import served
 
 
@@ -140,3 +144,17 @@ def test_changes_take_parameters(db: nearly.Session) -> None:
         found = connection.execute('select "city", fare from rides where id > %s order by id', [20000]).fetchall()
         assert found == [("Oslo", 1.5), ("O'Hare", 3.5)]
         assert connection.execute("delete from rides where id in (%s, %s)", [77777, 88888]).statusmessage == "DELETE 2"
+
+
+def test_a_statement_over_a_table_that_has_other_columns_now(tmp_path: Path) -> None:
+    for place, columns in enumerate(({"a": [1]}, {"a": [1], "b": ["x"]})):
+        pq.write_table(pa.table(columns), tmp_path / f"{place}.parquet")
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", str(tmp_path / "0.parquet"))
+        with served(db, wire_port=0) as (_, at), psycopg.connect(at.wire or "", autocommit=True) as connection:
+            connection.execute("prepare every as select * from t")
+            assert rows(connection, "execute every") == [(1,)]
+            db.register("t", str(tmp_path / "1.parquet"))
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="must not change result type"):
+                connection.execute("execute every")
+            assert rows(connection, "select * from t") == [(1, "x")]

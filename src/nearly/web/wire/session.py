@@ -163,6 +163,8 @@ class WireSession(BaseSession):
         async def run(params: list[Any]) -> Iterable[Row]:
             columns = await statement.describe() or []
             answer = await self._answer(await _thread(lambda: texts.query_text(text, giver(params, types))), goal)
+            if answer.table.num_columns != len(numeric):
+                raise PgError("0A000", "cached plan must not change result type: a table has other columns now; prepare it again")
             table = bounded(answer.table, answer.low, answer.high, numeric) if bounds else answer.table
             return kinds.rows(table, columns)
 
