@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nearly.cli.lake import refuse_unknown_columns
+from nearly.cli.workplace import Workplace, opened
 from nearly.engine.text.heads import columns_of
 from nearly.errors import UnknownName
 from tests.processes import environment
@@ -100,3 +101,27 @@ def test_only_names_that_are_wrong_for_sure_are_refused(home: Path) -> None:
     ):
         with pytest.raises(UnknownName, match=said):
             refuse_unknown_columns(text, sources)
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_workplace_tells_a_typo_before_it_reads_a_file(
+    home: Path, tmp_path: Path, keeps: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the shell, and with a catalog that stays, as in a single query."""
+    with opened(tmp_path / "catalog", eager=False) as db:
+        place = Workplace(db, {"r": home / "rides.csv", "q": home / "rides.parquet"}, keeps=keeps)
+        assert place.run("select count(*) as n from q") == 0
+        with monkeypatch.context() as patched:
+            patched.setattr(type(db), "register", lambda *_: pytest.fail("a file was read"))
+            for text in (
+                "select ctiy from r",
+                f"select ctiy from '{home}/rides.csv'",
+                "select r.ctiy from r join q on q.city = r.city",
+                f"explain select ctiy from '{home}/rides.csv'",
+            ):
+                with pytest.raises(UnknownName, match="did you mean 'city'"):
+                    place.run(text)
+            with pytest.raises(UnknownName, match="nothing"):
+                place.run(f"select 1 from '{home}/rides.csv' join nothing using (city)")
+        assert place.run("select count(*) as n from r join q on q.city = r.city and r.fare > 100") == 0
+        assert "0" in capsys.readouterr().out

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
-import os
-import pty
 import re
-import select
-import signal
-import struct
 import subprocess
 import sys
-import termios
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +22,7 @@ from nearly.cli.splitting import is_complete, statements_of
 from nearly.cli.workplace import Workplace
 from nearly.errors import NearlyError
 from tests.fixtures.driver_only import driver_only
+from tests.fixtures.terminals import on_terminal
 from tests.processes import environment
 
 
@@ -176,35 +169,22 @@ def test_scripts_for_bash_and_zsh(capsys: pytest.CaptureFixture[str]) -> None:
     assert done.stdout.split() == ["sql", "shell", "standing", "synopsis", "serve"]
 
 
+def test_a_file_is_described(shell: Shell, lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell.feed(f"describe '{lake}/zones.csv'; desc '{lake}/rides.parquet';") == 0
+    said = capsys.readouterr().out
+    assert re.search(r"borough +string", said)
+    assert re.search(r"fare +double", said)
+    assert shell.feed("describe 'nothing.csv'") == 2
+    assert "does not exist" in capsys.readouterr().err
+
+
 def test_a_session_on_a_terminal(lake: Path, tmp_path: Path) -> None:
-    settings = environment() | {"TERM": "xterm-256color", "NEARLY_HISTORY": str(tmp_path / "history"), "JAVA_HOME": str(tmp_path)}
-    child, terminal = pty.fork()
-    if child == 0:
-        os.chdir(tmp_path)
-        os.execve(sys.executable, [sys.executable, "-m", "nearly", "--data", str(lake)], settings)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    settings = environment() | {"NEARLY_HISTORY": str(tmp_path / "history"), "JAVA_HOME": str(tmp_path)}
     steps = [
         ("nearly>", "select ci\t"), ("ty", ", sum(fare) as s from rides\r"), ("...>", "group by city order by city;\r"),
         ("exact", "select ctiy from rides;\r"), ("did you mean", ""), ("nearly>", "given up\x03"),
         ("nearly>", ".mode markdown\r"), ("nearly>", "select 41 + 1 as answer;\r"), ("| 42 |", ""), ("nearly>", "\x04"),
     ]  # fmt: skip
-    written, seen, deadline = b"", 0, time.monotonic() + 300
-    while time.monotonic() < deadline:
-        if not select.select([terminal], [], [], 1.0)[0]:
-            continue
-        try:
-            new = os.read(terminal, 65536)
-        except OSError:
-            break
-        written += new
-        if b"\x1b[6n" in new:  # where is the cursor
-            os.write(terminal, b"\x1b[1;1R")
-        if steps and steps[0][0].encode() in written[seen:]:
-            seen = len(written)
-            os.write(terminal, steps.pop(0)[1].encode())
-    if time.monotonic() >= deadline:
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    os.close(terminal)
-    assert (steps, os.waitstatus_to_exitcode(status)) == ([], 0), written.decode(errors="replace")[-2000:]
+    done = on_terminal([sys.executable, "-m", "nearly", "--data", lake], settings, steps, directory=tmp_path)
+    assert (done.left, done.code) == ([], 0), done.output[-2000:]
     assert "select ctiy from rides;" in (tmp_path / "history").read_text()

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
 import re
-import struct
 import sys
-import termios
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from nearly.printing.characters import width
 from tests.fixtures.lake import write_lake
+from tests.fixtures.terminals import Session, on_terminal
 from tests.processes import HUNG, environment
 
 COLUMNS, LINES = 90, 24
@@ -25,40 +20,16 @@ SLOW = "select city, sum(fare * a.n) as s from rides, numbers a, numbers b where
 """For every ride a look at each of 360,000 pairs: many seconds of work, of which the first share comes soon."""
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What a program on a terminal wrote, how it ended, and the session whose processes it started."""
-
-    output: str
-    code: int
-    id: int
-
-
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_lake(tmp_path_factory.mktemp("lake"))
 
 
-def on_terminal(lake: Path, query: str, interrupt_at: bytes | None = None) -> Session:
+def asked(lake: Path, query: str, interrupt_at: str | None = None) -> Session:
     """Run the command on a terminal of its own; press Ctrl-C as soon as a text appears on it."""
-    settings = environment() | {"TERM": "xterm-256color"}
-    child, terminal = pty.fork()
-    if child == 0:
-        arguments = [sys.executable, "-m", "nearly.cli.main", "sql", query, "--data", str(lake), "--eager"]
-        os.execve(sys.executable, arguments, settings)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
-    written = b""
-    while True:
-        try:
-            written += os.read(terminal, 65536)
-        except OSError:  # Linux reports the end of the last process on a terminal as an error
-            break
-        if interrupt_at is not None and interrupt_at in written:
-            os.write(terminal, b"\x03")
-            interrupt_at = None
-    _, status = os.waitpid(child, 0)
-    os.close(terminal)
-    return Session(written.decode(), os.waitstatus_to_exitcode(status), child)
+    command = [sys.executable, "-m", "nearly.cli.main", "sql", query, "--data", lake, "--eager"]
+    steps = [] if interrupt_at is None else [(interrupt_at, "\x03")]
+    return on_terminal(command, environment(), steps, lines=LINES, columns=COLUMNS)
 
 
 def last_screen(output: str) -> list[str]:
@@ -88,7 +59,7 @@ def assert_nothing_is_left(session: int) -> None:
 
 
 def test_the_table_is_live_and_ends_exact(lake: Path) -> None:
-    session = on_terminal(lake, QUICK)
+    session = asked(lake, QUICK)
     screen = last_screen(session.output)
     assert session.code == 0
     assert "±" in session.output
@@ -104,7 +75,7 @@ def test_the_table_is_live_and_ends_exact(lake: Path) -> None:
 
 
 def test_an_interrupt_leaves_the_last_answer_and_no_process(lake: Path) -> None:
-    session = on_terminal(lake, SLOW, interrupt_at=b"% read")
+    session = asked(lake, SLOW, interrupt_at="% read")
     assert session.code == 130
     assert "±" in session.output
     assert "stopped at an estimate: " in session.output

@@ -130,3 +130,13 @@ def test_an_early_answer_has_its_bounds(connection: dbapi.Connection) -> None:
     assert cursor.fetchall() == [(Decimal("3.75"),)]
     assert cursor.answer is not None
     assert cursor.answer.low.column_names == ["s"]
+
+
+def test_what_java_writes_goes_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, Any]] = []
+    with driver_only(tmp_path / "catalog") as db:
+        monkeypatch.setattr("nearly.dbapi.connection.open_session", lambda **options: given.append(options) or db)
+        dbapi.connect()
+        dbapi.connect(log="own.log")
+    assert given[0]["log"].name.startswith("nearly-java-")
+    assert given[1]["log"] == "own.log"

@@ -6,18 +6,11 @@ forgets is missing here, and nothing is fetched.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
-import select
 import shutil
-import signal
-import struct
 import subprocess
 import sys
-import termios
-import time
 import urllib.request
 import zipfile
 from collections.abc import Iterator
@@ -27,6 +20,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tests.fixtures.terminals import on_terminal
 from tests.processes import HUNG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,42 +131,14 @@ def test_a_query_over_a_csv_file(commands: Path, place: Path) -> None:
 
 
 def test_the_shell_on_a_terminal(commands: Path, place: Path) -> None:
-    child, terminal = pty.fork()
-    if child == 0:
-        os.chdir(place)
-        os.execve(commands / "nearly", ["nearly", "--data", str(place)], settings(place) | {"TERM": "xterm-256color"})
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     steps = [
         ("nearly>", ".mode markdown\r"),
         ("nearly>", "select max(fare) as m from rides;\r"),
         ("| 4 |", ""),
         ("nearly>", "\x04"),
     ]
-    written = typed(terminal, steps, time.monotonic() + 60)
-    if steps:
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    os.close(terminal)
-    assert (steps, os.waitstatus_to_exitcode(status)) == ([], 0), written.decode(errors="replace")[-2000:]
-
-
-def typed(terminal: int, steps: list[tuple[str, str]], deadline: float) -> bytes:
-    """Type each text when what it waits for has been written; gives all that was written."""
-    written, seen = b"", 0
-    while time.monotonic() < deadline:
-        if not select.select([terminal], [], [], 1.0)[0]:
-            continue
-        try:
-            new = os.read(terminal, 65536)
-        except OSError:
-            break
-        written += new
-        if b"\x1b[6n" in new:  # where is the cursor
-            os.write(terminal, b"\x1b[1;1R")
-        if steps and (at := written.find(steps[0][0].encode(), seen)) >= 0:
-            seen = at + len(steps[0][0])
-            os.write(terminal, steps.pop(0)[1].encode())
-    return written
+    done = on_terminal([commands / "nearly", "--data", place], settings(place), steps, directory=place)
+    assert (done.left, done.code) == ([], 0), done.output[-2000:]
 
 
 @pytest.fixture

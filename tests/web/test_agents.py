@@ -60,8 +60,16 @@ def test_changes_and_long_texts_are_refused(desk: Desk) -> None:
         return await server.call_tool(name, given)
 
     for text in ("delete from rides", "select " + "1 + " * 50 + "1 as a"):
-        with pytest.raises(Exception, match=r"ParseError|TooMuch"):
+        with pytest.raises(Exception, match=r"ReadOnly|TooMuch"):
             asyncio.run(call("ask", sql=text))
+
+
+def test_a_change_is_refused_in_words_for_agents(desk: Desk) -> None:
+    for tool in (Agents(desk).ask, Agents(desk).explain):
+        with pytest.raises(nearly.NearlyError, match="tables cannot be changed here"):
+            tool("delete from rides")
+        with pytest.raises(nearly.ParseError, match="did you mean SELECT"):
+            tool("selec 1")
 
 
 @pytest.mark.long

@@ -124,7 +124,7 @@ def test_a_stopped_query_keeps_others(client: Client) -> None:
         ({"sql": "select 1 as a", "nme": 2}, 400, "SchemaError", "unknown: nme"),
         ({"sql": "select " + "1 + " * 3000 + "1 as a"}, 413, "TooMuch", "--max-text"),
         ({"sql": "select id from rides"}, 413, "TooMuch", "--max-rows"),
-        ({"sql": "insert into rides values ('x', 1.0, 1)"}, 400, "ParseError", ""),
+        ({"sql": "insert into rides values ('x', 1.0, 1)"}, 400, "ReadOnly", "--allow-changes"),
         ([1], 400, "SchemaError", "JSON object"),
     ],
 )
@@ -221,3 +221,24 @@ def _until(found: object, seconds: float = 30.0) -> object:
         assert time.monotonic() < until
         time.sleep(0.01)
     return value
+
+
+def test_paths_and_methods_that_there_are_not_are_told_as_json(client: Client) -> None:
+    for reply, status in (
+        (client.get("/api/nothing"), 404),
+        (client.get("/api/query"), 405),
+        (client.post("/api/catalog", {}), 405),
+    ):
+        assert reply.status == status
+        assert "openapi" in reply.json["error"]["message"]
+    assert client.get("/api/query").headers["allow"] == "POST"
+
+
+def test_a_change_that_is_asked_as_a_query_is_told_where_it_belongs(client: Client, db: nearly.Session) -> None:
+    for path in ("/api/query", "/api/stream", "/api/explain"):
+        reply = client.post(path, {"sql": "delete from rides"})
+        assert (reply.status, reply.json["error"]["kind"]) == (400, "ReadOnly")
+        assert "--allow-changes" in reply.json["error"]["message"]
+    with served(db, changes=True) as (_, at):
+        reply = Client(at.port, at.token).post("/api/query", {"sql": "delete from rides where false"})
+        assert "/api/execute" in reply.json["error"]["message"]

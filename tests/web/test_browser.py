@@ -238,3 +238,27 @@ def test_a_real_session(browser: Any, db: nearly.Session) -> None:
         page.until(lambda: "name" in page.text("offers"))
         picture(browser, "completion")
         assert page.troubles == []
+
+
+MOMENTS = """
+const done = arguments[arguments.length - 1], values = arguments[0], home = document.createElement("div");
+home.style.width = "1000px";
+document.body.append(home);
+import("/chart.js").then(({ Chart }) => {
+  const numbers = values.map((_, place) => place);
+  const columns = [{ name: "t", type: "timestamp", values }, { name: "n", type: "double", numeric: true, values: numbers }];
+  new Chart(home).draw({ columns, rows: values.length, shown: values.length, exact: true }, { evolving: new Set() });
+  done([...home.querySelectorAll("text")].map((each) => each.textContent).filter((each) => /\\d[-:]\\d/.test(each)));
+  home.remove();
+});
+"""
+
+
+def test_moments_on_the_chart_are_told_apart(browser: Any, slow: tuple[ConvergingSession, Addresses]) -> None:
+    Page(browser, slow[1])
+    days = [f"2024-01-{day:02} 00:00:00+00:00" for day in range(1, 10)]
+    hours = [f"2024-01-01 {hour:02}:00:00+00:00" for hour in range(9)]
+    both = [f"2024-01-0{day} {hour:02}:30:00+00:00" for day in (1, 2) for hour in (3, 9)]
+    assert browser.execute_async_script(MOMENTS, days) == [f"2024-01-0{day}" for day in (1, 3, 5, 7, 9)]
+    assert browser.execute_async_script(MOMENTS, hours) == [f"{hour:02}:00:00" for hour in (0, 2, 4, 6, 8)]
+    assert browser.execute_async_script(MOMENTS, both)[:2] == ["2024-01-01 03:30", "2024-01-01 09:30"]

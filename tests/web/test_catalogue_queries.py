@@ -11,9 +11,15 @@ import pytest
 
 from nearly.web.server import Addresses, Server
 
-_TEXTS = Path(__file__).with_name("catalogue_queries.sql").read_text()
-QUERIES = dict(re.findall(r"^-- (.+)\n([^;]+);$", _TEXTS, re.MULTILINE))
+_FOLDER = Path(__file__).with_name("catalogue")
+QUERIES = dict(re.findall(r"^-- (.+)\n([^;]+);$", (_FOLDER / "tables_and_columns.sql").read_text(), re.MULTILINE))
 """What tools send to find tables and columns, by the tool."""
+TOOLS = [
+    pytest.param(what, text, id=f"{tool}: {name}")
+    for tool in ("grafana", "metabase", "superset", "dbeaver")
+    for name, what, text in re.findall(r"^-- (.+): (.+)\n([^;]+);$", (_FOLDER / f"{tool}.sql").read_text(), re.MULTILINE)
+]
+"""What else they send while somebody looks around, and a value that the answer has; a `-` where there is nothing to find."""
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -21,6 +27,14 @@ def test_tables_and_columns_are_found(name: str, server: tuple[Server, Addresses
     rows, notices = _asked(QUERIES[name], server)
     assert notices == []
     assert {"rides", "city"} & {str(value) for row in rows for value in row}
+
+
+@pytest.mark.parametrize(("what", "text"), TOOLS)
+def test_tools_look_around(what: str, text: str, server: tuple[Server, Addresses]) -> None:
+    rows, notices = _asked(text, server)
+    assert notices == []
+    values = {str(value) for row in rows for value in row}
+    assert not values if what == "-" else what in values
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,20 @@ def test_postgres_spelling_means_what_nearly_means(connection: psycopg.Connectio
     assert connection.execute("select ';' as a; select 2 as b").fetchone() == (";",)
 
 
+def test_moments_as_dashboards_write_them(connection: psycopg.Connection) -> None:
+    """Ranges of time and buckets of Grafana, filters of Superset, months of Metabase."""
+    text = "select count(*) from people where joined between '1970-01-01T00:00:00Z' and '2100-01-01T00:00:00.999Z'"
+    known = connection.execute("select count(joined) from people where joined >= '1970-01-01'").fetchall()
+    assert connection.execute(text).fetchall() == known
+    for since in ("TO_TIMESTAMP('1970-01-01 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')", "TO_DATE('1970-01-01', 'YYYY-MM-DD')"):
+        assert connection.execute(f"select count(*) from public.people where joined >= {since}").fetchall() == known
+    buckets = "floor(extract(epoch from timestamp '2024-01-01 00:07:30')/300)*300"
+    assert connection.execute(f'select {buckets} as "time"').fetchall() == [(1704067500,)]
+    assert connection.execute("select date_part('epoch', timestamp '1970-01-01 00:00:01.5') as a").fetchall() == [(1.5,)]
+    assert "DATE_FORMAT(t, 'yyyy-MM')" in query_text("select to_char(t, 'YYYY-MM') as m from x")
+    assert query_text("select to_date(t, 'yyyy') as m from x") == "SELECT TO_DATE(t, 'yyyy') AS m FROM x"
+
+
 def test_texts_are_taken_apart() -> None:
     assert split_statements("select ';'; -- a;b\n select 2;;") == ["select ';'", "-- a;b\n select 2"]
     assert query_text("select a from t order by a") == "SELECT a FROM t ORDER BY a"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeAlias
 
 from nearly.engine.storage.listing import glob, local_path, natural_order
@@ -115,14 +116,17 @@ def tables_asked_for(text: str, found: Mapping[str, Path | list[Path]], stored: 
 
 
 @deep_recursion()
-def refuse_unknown_columns(text: str, sources: Sources) -> None:
+def refuse_unknown_columns(text: str, sources: Sources, known: Mapping[str, TableSchema] = MappingProxyType({})) -> None:
     """A column that is in none of the files that a query reads is an error, told from the heads of the files alone.
 
-    All else that may be wrong is left to the planner, and so are files whose heads do not tell what they hold.
+    All else that may be wrong is left to the planner, and so are files whose heads do not tell what they hold. `known` are tables
+    that were read before, by name in small letters.
     """
     by_name = {name.lower(): source for name, source in sources.items()}
 
     def find(name: str) -> TableSchema:
+        if name.lower() in known:
+            return known[name.lower()]
         source = by_name[name.lower()]
         columns = columns_of([source] if isinstance(source, Path) else source)
         if columns is None:

@@ -15,13 +15,14 @@ from pathlib import Path
 
 from nearly.answer import Answer
 from nearly.cli.formats import write, write_look
-from nearly.cli.lake import Sources, table_name, tables_asked_for
+from nearly.cli.lake import Sources, refuse_unknown_columns, table_name, tables_asked_for
 from nearly.cli.settings import Settings
 from nearly.display.lines import Lines
 from nearly.display.show import Face, Shown, show, terminal
 from nearly.display.status import Doing, waiting
 from nearly.errors import EngineError, SchemaError
 from nearly.looking import is_look, look, looked_at
+from nearly.plan.schema import TableSchema
 from nearly.plan.syntax.file_names import with_named_files
 from nearly.plan.syntax.goal import split_goal
 from nearly.plan.syntax.statements import parse_statement
@@ -52,6 +53,7 @@ class Workplace:
         try:
             if is_look(text):
                 return self._look(text)
+            self._refuse_unknown(text)
             named = self.with_files(text)
             if parse_statement(split_goal(named)[0]) is not None:
                 return self._change(named)
@@ -74,6 +76,25 @@ class Workplace:
         for name in self.found:
             self._register(name)
 
+    def _refuse_unknown(self, text: str) -> None:
+        """A table or a column that does not exist is told from the heads of files, before they are read for the first time."""
+        waiting: Sources = {}
+
+        def name_of(path: str) -> str:
+            if path in self._files:
+                return f"`{self._files[path]}`"
+            waiting[f"nearly_file_{len(waiting)}"] = Path(path)
+            return list(waiting)[-1]
+
+        named = with_named_files(text, name_of)
+        asked = tables_asked_for(named, self.found, frozenset((*waiting, *self.db.tables, *self.db.views)))
+        waiting |= {name: source for name, source in asked.items() if name not in self._files}
+        if waiting:
+            here = [name for name in self.db.tables if name not in waiting]
+            refuse_unknown_columns(
+                named, waiting, {name.lower(): TableSchema(name, self.db.table(name).info.columns) for name in here}
+            )
+
     def _file(self, path: str) -> str:
         if not path.strip():
             raise EngineError("a file has no name; write for example FROM 'rides.parquet'")
@@ -92,6 +113,12 @@ class Workplace:
         if about is None:
             self.register_all()
         else:
+            file = re.fullmatch(r"'([^']+)'", about.strip())
+            if file is not None:
+                text = text.replace(about, self._file(file[1]), 1)
+                about = self._file(file[1])
+            if re.match(r"\s*(SELECT|WITH)\b", about, re.IGNORECASE):
+                self._refuse_unknown(about)
             text = text.replace(about, self.with_files(about), 1) if about in text else text
             about = self.with_files(about)
             plain = re.fullmatch(r"`?(\w+)`?", about.strip())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,13 +19,15 @@ from nearly.session import connect as open_session
 def connect(session: Session | None = None, *, data: Mapping[str, Any] | None = None, **options: Any) -> Connection:
     """Connect to a session that is open, or to a new one, which takes the options of `nearly.connect` and is closed with this.
 
-    `data` are tables to register: a name and whatever `Session.register` takes for each.
+    `data` are tables to register: a name and whatever `Session.register` takes for each. What Spark's Java writes goes to a
+    file in the directory for temporary files, not to the program's standard error; `log=` names another.
     """
     with as_dbapi():
         own = session is None
         if session is not None and options:
             raise InterfaceError("options are for a new session, and one was given")
-        opened = session if session is not None else open_session(**({"lazy": True} | options))
+        quiet: dict[str, Any] = {"lazy": True, "log": Path(tempfile.gettempdir()) / f"nearly-java-{os.getpid()}.log"}
+        opened = session if session is not None else open_session(**(quiet | options))
         try:
             for name, source in (data or {}).items():
                 opened.register(name, source)

@@ -15,6 +15,7 @@ from nearly.errors import NearlyError
 from nearly.session import Session
 from nearly.web.asking import EARLY, EXACT, Asking, Desk, Wish
 from nearly.web.browsing import describe, overview
+from nearly.web.changing import Changer, ReadOnly
 from nearly.web.encoding import facts, plain
 from nearly.web.limits import Limits, TooMuch
 
@@ -31,6 +32,7 @@ class Agents:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._changer = Changer(desk.db, desk.limits, allowed=False)
 
     def list_tables(self) -> dict[str, Any]:
         """The tables and views with their rows and columns, and the synopses that answer some questions at once."""
@@ -47,6 +49,8 @@ class Agents:
         """The answer of a query. Without a goal it is exact; with `error` (relative, such as 0.01) or `seconds` it may be an
         estimate: each uncertain column then has its interval, `lacks` says which rows may be missing, `state` how good it is.
         """
+        if self._changer.surely_changes(sql):
+            raise ReadOnly("tables cannot be changed here; ask a query")
         early = error is not None or seconds is not None
         wish = Wish(sql, error, seconds, confidence, EARLY if early else EXACT)
         asking = self._desk.ask(wish, "agent")
@@ -55,7 +59,8 @@ class Agents:
 
     def explain(self, sql: str) -> str:
         """How a query would be answered: the plan, what is read where, which kernel, which view or synopsis, and why."""
-        self._desk.limits.check_text(sql)
+        if self._changer.surely_changes(sql):
+            raise ReadOnly("tables cannot be changed here; ask about a query")
         return self._desk.db.sql(sql).explain()
 
 

@@ -11,6 +11,7 @@ from urllib.parse import unquote_plus
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -202,6 +203,8 @@ class Api:
         known = {"sql", "error", "seconds", "confidence", "mode", "seed"}
         if not body.keys() <= known:
             raise SchemaError(f"unknown: {', '.join(sorted(body.keys() - known))}; known are {', '.join(sorted(known))}")
+        if isinstance(body.get("sql"), str):
+            self.changer.refuse(body["sql"])
         goal = body.get("error") is not None or body.get("seconds") is not None
         return Wish(
             body.get("sql") or "", body.get("error"), body.get("seconds"), body.get("confidence", 0.95),
@@ -223,7 +226,7 @@ def application(desk: Desk, access: Access, changer: Changer) -> ASGIApp:
         Route("/api/queries/{id}/export", api.export),
         Route("/api/queries/{id}/{verb:str}", api.control, methods=["POST"]),
     ]  # fmt: skip
-    handlers: dict[Any, Any] = {NearlyError: _told, Exception: _broken}
+    handlers: dict[Any, Any] = {NearlyError: _told, HTTPException: _no_such, Exception: _broken}
     inner = Starlette(routes=routes, exception_handlers=handlers)
     return Guard(inner, access, 4 * desk.limits.characters + 4096)
 
@@ -232,6 +235,15 @@ async def _told(_: Request, trouble: Exception) -> Response:
     """An error of the user's making, in words."""
     status = 413 if isinstance(trouble, TooMuch) else 400
     return refused(status, type(trouble).__name__, str(trouble))
+
+
+async def _no_such(request: Request, trouble: Exception) -> Response:
+    """A path that there is not, or a method that it does not take, told as all errors are."""
+    status = trouble.status_code if isinstance(trouble, HTTPException) else 404
+    words = f"{request.method} is not what this path takes" if status == 405 else "there is no such path"
+    response = refused(status, "path", f"{words}; /api/openapi.json describes them all")
+    response.headers.update((trouble.headers or {}) if isinstance(trouble, HTTPException) else {})
+    return response
 
 
 async def _broken(_: Request, trouble: Exception) -> Response:

@@ -66,6 +66,18 @@ def test_instants_agree_in_zone(zone: str, spark: Any, tables: dict[str, pa.Tabl
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("zone", ZONES)
+def test_texts_with_an_offset_are_the_same_instant_in_every_zone(zone: str, spark: Any, tables: dict[str, pa.Table]) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        chosen = [("cast", "stamp", "timestamp"), ("cast", "stamp", "timestamp_ntz"), ("cast", "moment", "timestamp_ntz")]
+        wrong = compare(spark, tables["numerals"], "numerals", chosen, zone, guarded=False)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert not wrong, "\n".join(wrong)
+
+
 def every_expression() -> list[Expression]:
     every = [typed(case, inputs.columns(table)) for table, chosen in SUITE.values() for case in chosen]
     return [part for expression in every for part in walk(expression)]

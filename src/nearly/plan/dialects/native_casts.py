@@ -91,9 +91,21 @@ def _to_instant(node: Node, source: DataType, target: DataType) -> Node:
     return guard(NOT_UTC, "CAST(x AS TIMESTAMPTZ)", "local time to instant outside UTC", x=node)
 
 
+_OFFSET = "(Z|[+-](0[0-9]|1[0-7]):[0-5][0-9])"
+_MOMENT = f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?{_OFFSET}?)?"
+
+
 def _read_timestamp(node: Node, source: DataType, target: DataType) -> Node:
-    plain = _matching("[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?", "timestamp")
-    return _to_instant(plain(node, source, TIMESTAMP_NTZ), TIMESTAMP_NTZ, target)
+    """Text with an offset tells an instant in every zone, other text a local time, as `_to_instant` reads it."""
+    local = f"{NOT_UTC} AND NOT regexp_full_match(x, '.*{_OFFSET}')"
+    odd = f"NOT regexp_full_match(x, '{_MOMENT}') OR ({local})"
+    return guard(odd, "CAST(x AS TIMESTAMPTZ)", "text that is no plain timestamp", x=node)
+
+
+def _read_local_timestamp(node: Node, source: DataType, target: DataType) -> Node:
+    """An offset is passed over, as Spark does."""
+    odd = f"NOT regexp_full_match(x, '{_MOMENT}')"
+    return guard(odd, f"CAST(regexp_replace(x, '{_OFFSET}$', '') AS TIMESTAMP)", "text that is no plain timestamp", x=node)
 
 
 def _matching(pattern: str, form: str) -> Conversion:
@@ -124,11 +136,13 @@ CONVERSIONS: dict[tuple[str, str], Conversion] = {
     ("string", "boolean"): _matching("(?i)true|false", "boolean"),
     ("string", "date"): _matching("[0-9]{4}-[0-9]{2}-[0-9]{2}", "date"),
     ("string", "timestamp"): _read_timestamp,
+    ("string", "timestamp_ntz"): _read_local_timestamp,
     ("date", "string"): _write_moment("x"),
     ("date", "timestamp"): lambda node, _source, _target: instant(cast(node, TIMESTAMP_NTZ)),
     ("timestamp_ntz", "timestamp"): _to_instant,
     # local time in the session's zone, without zeros at the end of the fraction
     **{(source, "string"): _write_moment("CAST(x AS TIMESTAMP)") for source in ("timestamp", "timestamp_ntz")},
+    ("timestamp", "double"): _written("CAST(epoch_us(x) AS DOUBLE) / 1000000e0"),
     # whole seconds since 1970, rounded down
     ("timestamp", "integer"): _written("CAST((epoch_us(x) - CASE WHEN epoch_us(x) < 0 THEN 999999 ELSE 0 END) // 1000000 AS TYPE)"),
 }

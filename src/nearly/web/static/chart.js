@@ -119,11 +119,15 @@ export class Chart {
       if (points.length <= 60) parts.push(...points.map((each) => s("circle", { class: `point ${colour}`, cx: x(each.at), cy: y(each.value), r: 2.5 }, s("title", null, `${each.text}: ${titleOf(each)}`))));
       if (series.size > 1) parts.push(s("text", { x: x(points.at(-1).at) + 6, y: y(points.at(-1).value) + 4, class: `tick ${colour}` }, name));
     });
-    const ordered = [...all].sort((a, b) => a.at - b.at), shown = Math.max(2, Math.min(6, Math.floor((width - left) / 110)));
-    for (let k = 0; k < shown; k++) {
-      const each = ordered[Math.round((k * (ordered.length - 1)) / (shown - 1))];
-      parts.push(s("text", { x: x(each.at), y: HEIGHT - 8, class: "tick", "text-anchor": k === 0 ? "start" : k === shown - 1 && right < 40 ? "end" : "middle" }, each.text));
-    }
+    const moments = [...new Map(all.map((each) => [each.at, each.text]))].sort((a, b) => a[0] - b[0]);
+    const wide = 16 + 7 * Math.max(...moments.map(([, text]) => text.length)), step = Math.ceil(moments.length / Math.max(2, Math.min(6, Math.floor((width - left) / wide))));
+    let free = -Infinity;
+    moments.forEach(([at, text], place) => {
+      const middle = Math.max(left + wide / 2 - 8, Math.min(width - wide / 2, x(at)));
+      if (place % step || middle - wide / 2 < free) return;
+      free = middle + wide / 2 - 8;
+      parts.push(s("text", { x: middle, y: HEIGHT - 8, class: "tick", "text-anchor": "middle" }, text));
+    });
     return picture(width, HEIGHT, parts, all, column);
   }
 }
@@ -143,10 +147,20 @@ function shapeOf(answer, trail) {
   if (along && answer.shown > 2) {
     const names = new Set(Array.from({ length: answer.shown }, (_, row) => others.map((column) => column.values[row]).join()));
     if (names.size <= MOST_LINES) return { kind: "lines", measures, x: (row) => (isTime(along) ? Date.parse(along.values[row]) : number(along.values[row])),
-      text: (row) => (isTime(along) ? String(along.values[row]).slice(0, 10) : String(along.values[row])), series: (row) => others.map((column) => String(column.values[row])).join() };
+      text: labels(along), series: (row) => others.map((column) => String(column.values[row])).join() };
   }
   if (answer.shown > MOST_BARS) return null;
-  return { kind: "bars", measures, label: (row) => dimensions.map((column) => (column.values[row] === null ? "NULL" : String(isTime(column) ? String(column.values[row]).slice(0, 10) : column.values[row]))).join(" · ") };
+  const parts = dimensions.map(labels);
+  return { kind: "bars", measures, label: (row) => parts.map((label) => label(row)).join(" · ") };
+}
+
+// Values as labels; of moments what tells them apart: the day, the time of one day, or both.
+function labels(column) {
+  const texts = column.values.map((value) => (value === null ? "NULL" : String(value)));
+  if (!isTime(column)) return (row) => texts[row];
+  const told = texts.filter((text) => text !== "NULL"), whole = told.every((text) => /^(00:00:00)?$/.test(text.slice(11, 19)));
+  const [from, to] = whole ? [0, 10] : new Set(told.map((text) => text.slice(0, 10))).size === 1 ? [11, 19] : [0, 16];
+  return (row) => (texts[row] === "NULL" ? "NULL" : texts[row].slice(from, to));
 }
 
 function pointOf(column, row) {

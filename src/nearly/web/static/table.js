@@ -59,7 +59,7 @@ function cell(column, row, past, ranged) {
   if (interval && !ranged) parts.push(h("span", { class: "interval", title: surely(column, row) }, interval));
   if (ranged && column.surely_low) parts.push(h("span", { class: "interval" }, `${text(column.surely_low[row], "−∞")} … ${text(column.surely_high[row], "∞")}`));
   if (past.length > 1) parts.push(spark(past, !interval));
-  return h("td", { class: column.numeric ? "num" : null }, parts);
+  return h("td", { class: column.numeric ? "num" : /^(date|timestamp|boolean)/.test(column.type) ? "whole" : null }, parts);
 }
 
 const text = (value, open) => (value === null || value === undefined ? open : typeof value === "number" ? value.toLocaleString("en") : String(value));

@@ -12,9 +12,10 @@ from sqlglot import exp
 
 from nearly.plan.types import DataType
 from nearly.session import Session
+from nearly.web.wire.catalogue_functions import MACROS, VIEWS
 from nearly.web.wire.catalogue_keys import Entry
 from nearly.web.wire.catalogue_rows import FILLED, Relation, fixed_rows, relation_rows, relations_of
-from nearly.web.wire.catalogue_shape import MACROS, PG, TABLES
+from nearly.web.wire.catalogue_shape import PG, TABLES
 from nearly.web.wire.catalogue_text import About, catalogue_text
 
 FRESH_SECONDS = 0.5
@@ -39,6 +40,8 @@ class Catalogue:
         self._engine.execute(f"CREATE TABLE {PG}.type_names (oid BIGINT, typname VARCHAR, sql_name VARCHAR)")
         self._engine.execute(f"CREATE TABLE {PG}.definitions (oid BIGINT, of_index VARCHAR, of_key VARCHAR)")
         self._insert(fixed_rows())
+        for name, query in VIEWS.items():
+            self._engine.execute(f"CREATE VIEW {PG}.{name} AS {query}")
         for macro in MACROS:
             self._engine.execute(f"CREATE OR REPLACE MACRO {macro}")
         for setting in ("memory_limit = '256MB'", "threads = 1", "enable_external_access = false", "lock_configuration = true"):

@@ -144,7 +144,7 @@ def _class(oid: int, relation: Relation) -> dict[str, Any]:
         "oid": oid, "relname": relation.name, "relnamespace": NAMESPACES[SCHEMA], "relowner": OWNER, "relam": HEAP_OID,
         "relfilenode": oid, "relpages": min(relation.rows // 100 + 1, 2**31 - 1), "reltuples": float(relation.rows),
         "relpersistence": "p", "relkind": relation.kind, "relnatts": len(relation.columns), "relhasindex": False,
-        "relispopulated": True, "relreplident": "d", "xmin": 1,
+        "relispopulated": True, "relreplident": "d", "xmin": 1, "relacl": [f"{DATABASE}=r/{DATABASE}"],
     }  # fmt: skip
     return nothing | never | own
 

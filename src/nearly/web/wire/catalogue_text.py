@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from pg_mimic.arrays import parse_array_literal
 from sqlglot import exp
 
 from nearly.web.wire.catalogue_shape import INFORMATION, PG, TABLES
 from nearly.web.wire.texts import tables_of
+from nearly.web.wire.variables import DEFAULTS
 
 _TYPES = {
     "oid": "BIGINT", "xid": "BIGINT", "regproc": "VARCHAR", "regprocedure": "VARCHAR", "regoper": "VARCHAR", "regrole": "VARCHAR",
+    "regoperator": "VARCHAR", "regcollation": "VARCHAR",
     "name": "VARCHAR", "char": "VARCHAR", "text": "VARCHAR", "cstring": "VARCHAR", "bpchar": "VARCHAR", "int2": "SMALLINT",
     "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE", "bool": "BOOLEAN", "anyarray": "VARCHAR",
     "cardinal_number": "INTEGER", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "regconfig": "VARCHAR",
@@ -90,20 +93,40 @@ def _rewritten(node: exp.Expr, about: About, settings: Callable[[str], str]) -> 
             return exp.Literal.string("public")
         case exp.CurrentVersion():
             return exp.Literal.string(about["version"])
+        case exp.Column() if isinstance(node.this, exp.Identifier) and not node.this.quoted and node.sql().lower() == "user":
+            return exp.Literal.string(about["user"])
+        case exp.Table() if node.name.lower() == "pg_settings" and _room(node) == PG:
+            return _settings(node, settings)
     return _respelled(node)
+
+
+def _settings(table: exp.Table, settings: Callable[[str], str]) -> exp.Expr:
+    """The settings of the connection as a table."""
+    rows = [exp.Tuple(expressions=[exp.Literal.string(each), exp.Literal.string(settings(each))]) for each in sorted(DEFAULTS)]
+    told = (
+        "setting AS boot_val, setting AS reset_val, 'nearly' AS category, '' AS short_desc, '' AS extra_desc, 'user' AS context, "
+        "'string' AS vartype, 'default' AS source, NULL AS unit, NULL AS min_val, NULL AS max_val, NULL AS enumvals, "
+        "NULL AS sourcefile, NULL AS sourceline, false AS pending_restart"
+    )
+    found = exp.Subquery(this=exp.maybe_parse(f"SELECT name, setting, {told} FROM given", dialect="duckdb"))
+    names = exp.TableAlias(this=exp.to_identifier("given"), columns=[exp.to_identifier("name"), exp.to_identifier("setting")])
+    given = found.find(exp.Table)
+    if given is not None:
+        given.replace(exp.Values(expressions=rows, alias=names))
+    found.set("alias", exp.TableAlias(this=exp.to_identifier(table.alias or "pg_settings")))
+    return found
 
 
 def _respelled(node: exp.Expr) -> exp.Expr:
     match node:
-        case exp.Table() if isinstance(node.this, exp.Identifier) and (room := _room(node)) is not None and node.db:
-            return _moved(node, room)
-        case exp.Table() if isinstance(node.this, exp.Identifier) and not node.db and node.name.lower() in TABLES[PG]:
-            return _moved(node, PG)
-        case exp.Table() if not isinstance(node.this, exp.Identifier) and node.db:
-            node.set("db", None)
-            return node
+        case exp.Table():
+            return _placed(node)
+        case exp.Div() if _is_whole(node.this) and _is_whole(node.expression):
+            return exp.IntDiv(this=node.this, expression=node.expression)
         case exp.Dot() if isinstance(node.this, exp.Identifier) and node.this.name.lower() in ("pg_catalog", "information_schema"):
             return node.expression
+        case exp.Column() if node.name.lower() == "tableoid":
+            return exp.cast(exp.Literal.number(0), "BIGINT")
         case exp.Column() if node.args.get("db") is not None:
             node.set("db", None)
             node.set("catalog", None)
@@ -119,6 +142,15 @@ def _respelled(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def _placed(table: exp.Table) -> exp.Expr:
+    """A table, or a function in FROM, where DuckDB finds it."""
+    if not isinstance(table.this, exp.Identifier):
+        return _function_table(table)
+    room = _room(table)
+    known = bool(table.db) or table.name.lower() in TABLES[PG]
+    return _moved(table, room) if room is not None and known else table
+
+
 def _moved(table: exp.Table, room: str) -> exp.Expr:
     moved = table.copy()
     moved.set("this", exp.to_identifier(table.name.lower()))
@@ -127,6 +159,24 @@ def _moved(table: exp.Table, room: str) -> exp.Expr:
     if not moved.alias:
         moved.set("alias", exp.TableAlias(this=exp.to_identifier(table.name.lower())))
     return moved
+
+
+def _function_table(table: exp.Table) -> exp.Expr:
+    """A function in FROM: what it gives is called like the table, and one value is a table of one row."""
+    table.set("db", None)
+    alias = table.args.get("alias")
+    if alias is None or alias.columns or table.this.name.lower().startswith("pg_"):
+        return table
+    if isinstance(table.this, exp.StringToArray):
+        return exp.Subquery(this=exp.Select(expressions=[exp.alias_(table.this.copy(), alias.name)]), alias=alias.copy())
+    alias.set("columns", [exp.to_identifier(alias.name)])
+    return table
+
+
+def _is_whole(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Literal):
+        return bool(node.is_int)
+    return isinstance(node, exp.Cast) and isinstance(node.to, exp.DataType) and node.to.this in exp.DataType.INTEGER_TYPES
 
 
 def _operator(node: exp.Operator) -> exp.Expr:
@@ -162,9 +212,19 @@ def _cast(node: exp.Cast) -> exp.Expr:
         if isinstance(node.parent, exp.Cast) and _type_name(node.parent.to) == "oid":
             return node.this
         return exp.Anonymous(this=tell, expressions=[node.this, *([exp.Null()] if tell == "format_type" else [])])
+    if array and isinstance(node.this, exp.Literal) and node.this.is_string and node.this.name.startswith("{"):
+        return exp.Cast(
+            this=exp.Array(expressions=_items(node.this.name)),
+            to=exp.DataType.build(f"{_TYPES.get(name, 'VARCHAR')}[]", dialect="duckdb"),
+        )
     if name in _TYPES:
         return exp.Cast(this=node.this, to=exp.DataType.build(_TYPES[name] + ("[]" if array else ""), dialect="duckdb"))
     return node
+
+
+def _items(text: str) -> list[exp.Expr]:
+    """What an array of Postgres has, as text."""
+    return [exp.Null() if each is None else exp.Literal.string(str(each)) for each in parse_array_literal(text)]
 
 
 def _type_name(to: exp.Expr) -> str:

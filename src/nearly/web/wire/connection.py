@@ -15,13 +15,12 @@ from pg_mimic.results import encode_row
 from pg_mimic.stream import ConnectionClosed
 
 from nearly.web.wire.failures import told
+from nearly.web.wire.prepared import MOST_PREPARED, refuse_more
 from nearly.web.wire.texts import split_statements
 
 START_SECONDS = 30.0
 """A client that has not given its password by then is sent away."""
 MOST_MESSAGE = 1 << 26
-MOST_PREPARED = 10_000
-"""Statements that a client may keep prepared, and portals that it may keep open."""
 MOST_DIGITS = 2000
 """Of a number that a client sends, so that none of them is rounded away on its way."""
 _COUNTED = ("SELECT", "FETCH", "MOVE")
@@ -101,10 +100,8 @@ class WireConnection(Connection):
         self.stream.write(wire.make_command_complete(_counted(statement.sql, len(rows))))
 
     async def _handle_parse(self, parsed: Any) -> None:
-        if parsed.statement_name and parsed.statement_name in self.statements:
-            raise PgError("42P05", f'prepared statement "{parsed.statement_name}" already exists')
-        if parsed.statement_name and len(self.statements) >= MOST_PREPARED:
-            raise PgError("53400", f"a connection keeps at most {MOST_PREPARED:,} prepared statements; close some")
+        if parsed.statement_name:
+            refuse_more(self.statements, parsed.statement_name)
         await super()._handle_parse(parsed)
 
     async def _handle_execute(self, parsed: Any) -> None:

@@ -136,8 +136,11 @@ def _interval(value: Any) -> dt.timedelta | None:
     )
 
 
-def literal(value: str | list[Any] | None, oid: int | None) -> exp.Expr:
+def literal(value: str | list[Any] | exp.Expr | None, oid: int | None) -> exp.Expr:
     """A parameter as a part of a query. It is a literal of its tree, never text that is put together."""
+    if isinstance(value, exp.Expr):
+        name = None if oid == NUMERIC else _SPARK.get(oid or 0)
+        return exp.Paren(this=value.copy()) if name is None else exp.cast(value.copy(), name, dialect="spark")
     if isinstance(value, list):
         element = next((each for each, array in ARRAY_OID.items() if array == oid), TEXT)
         return exp.Array(expressions=[literal(each, element) for each in value])

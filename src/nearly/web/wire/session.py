@@ -12,8 +12,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from pg_mimic import TEXT, BaseSession, PgError, Portal, ResultColumn, Statement
-from pg_mimic.connection import PortalEntry
+from pg_mimic import TEXT, BaseSession, PgError, ResultColumn, Statement
 from pg_mimic.messages import make_notice_response, make_parameter_status
 from pg_mimic.typeinfo import TypeInfoStatement, is_typeinfo_query
 from sqlglot import exp
@@ -32,8 +31,10 @@ from nearly.web.limits import TooMuch
 from nearly.web.wire import kinds, texts
 from nearly.web.wire.catalogue import FRESH_SECONDS, MOST_SECONDS, Catalogue
 from nearly.web.wire.catalogue_text import asks_catalogue
+from nearly.web.wire.cursors import Cursors
 from nearly.web.wire.failures import told
 from nearly.web.wire.parameters import giver, parameter_types
+from nearly.web.wire.prepared import PreparedStatements
 from nearly.web.wire.statements import Asked, Known, Row, bounded, with_bounds
 from nearly.web.wire.transactions import of_transaction
 from nearly.web.wire.variables import DEFAULTS, Variables, reset, setting, shown
@@ -42,16 +43,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = "PostgreSQL 16.0 (nearly)"
 _IDLE = re.compile(r"^\s*(LISTEN|UNLISTEN|LOCK|ANALYZE|VACUUM|CHECKPOINT)\b", re.IGNORECASE)
-_FORGET = re.compile(r"^\s*(?:(DEALLOCATE)\s+(?:PREPARE\s+)?(ALL|\"[^\"]+\"|\w+)|(DISCARD)\s+(ALL))\s*;?\s*$", re.IGNORECASE)
-_DECLARE = re.compile(
-    r"^\s*DECLARE\s+(\"[^\"]+\"|\w+)\s+(?:BINARY\s+|INSENSITIVE\s+|ASENSITIVE\s+|NO\s+SCROLL\s+|SCROLL\s+)*CURSOR\s+"
-    r"(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+(.+)$",
-    re.IGNORECASE | re.DOTALL,
-)
-_FETCH = re.compile(
-    r"^\s*(FETCH|MOVE)\s+(?:(?:FORWARD|NEXT)\s*)?(ALL|\d+)?\s*(?:FROM\s+|IN\s+)?(\"[^\"]+\"|\w+)\s*;?\s*$", re.IGNORECASE
-)
-_CLOSE = re.compile(r"^\s*CLOSE\s+(ALL|\"[^\"]+\"|\w+)\s*;?\s*$", re.IGNORECASE)
+_DISCARD = re.compile(r"^\s*DISCARD\s+ALL\s*;?\s*$", re.IGNORECASE)
 _LOOK = re.compile(r"^\s*(SHOW\s+(TABLES|VIEWS|COLUMNS)|DESC|DESCRIBE)\b", re.IGNORECASE)
 _EXPLAIN = re.compile(r"^\s*EXPLAIN\s+(?:\([^)]*\)\s*|ANALYZE\s+|VERBOSE\s+)*(.+)$", re.IGNORECASE | re.DOTALL)
 
@@ -66,10 +58,11 @@ class WireSession(BaseSession):
         self._gone = gone
         self._connection: Any = None
         self._variables = Variables()
-        self._cursors: dict[str, tuple[Portal, list[ResultColumn]]] = {}
 
     async def init(self, connection: Any) -> None:
         self._connection = connection
+        self._cursors = Cursors(connection, self.prepare)
+        self._prepared = PreparedStatements(connection, self.prepare)
         for name, value in connection.startup_params.items():
             if name not in ("user", "database", "options", "replication"):
                 self._variables.given[name.lower()] = value
@@ -80,20 +73,28 @@ class WireSession(BaseSession):
         """The statement that a text is."""
         try:
             self._desk.limits.check_text(sql)
-            return self._control(sql) or await self._cursor(sql) or await self._question(sql, param_oids)
+            text = texts.without_comment(sql)
+            return (
+                self._control(text)
+                or await self._cursors.statement(text, param_oids)
+                or await self._prepared.statement(text)
+                or await self._question(text, param_oids)
+            )
         except Exception as trouble:  # noqa: BLE001  each is told, ours in words, others in the log
             raise told(trouble) from None
 
     # --- about the connection ----------------------------------------------------------------------------------------
 
     def _control(self, sql: str) -> Statement | None:
-        if not texts.split_statements(sql):
+        if not sql:
             return Known("")
         if _LOOK.match(sql):
             return self._look(sql)
         if is_typeinfo_query(sql):
             return TypeInfoStatement(sql)
-        known = of_transaction(sql, self._connection, self._cursors.clear) or self._forgetting(sql)
+        if _DISCARD.match(sql):
+            return Known("DISCARD ALL", effect=self._forget_all)
+        known = of_transaction(sql, self._connection, self._cursors.transaction_over)
         idle = _IDLE.match(sql)
         if known is not None or idle is not None:
             return known or Known(idle.group(1).upper() if idle is not None else "")
@@ -127,63 +128,10 @@ class WireSession(BaseSession):
             if reported is not None:
                 self._connection.stream.write(make_parameter_status(reported, self._variables.get(name)))
 
-    def _forgetting(self, sql: str) -> Known | None:
-        """DEALLOCATE and DISCARD ALL, with which clients give back what they prepared."""
-        found = _FORGET.match(sql)
-        if found is None:
-            return None
-        name = (found.group(2) or found.group(4)).strip('"')
-
-        def forget() -> None:
-            if name.upper() == "ALL":
-                self._connection.statements.clear()
-            elif self._connection.statements.pop(name, None) is None:
-                raise PgError("26000", f'prepared statement "{name}" does not exist')
-            if found.group(3):
-                self._variables.given.clear()
-                self._cursors.clear()
-
-        return Known((found.group(1) or f"{found.group(3)} ALL").upper(), effect=forget)
-
-    # --- cursors -----------------------------------------------------------------------------------------------------
-
-    async def _cursor(self, sql: str) -> Statement | None:
-        declared = _DECLARE.match(sql)
-        if declared is not None:
-            inner = await self.prepare(declared.group(2), [])
-            columns = await inner.describe() or []
-            name = declared.group(1).strip('"')
-            return Known("DECLARE CURSOR", effect=lambda: self._open(name, inner.bind([]), columns))
-        fetched = _FETCH.match(sql)
-        if fetched is not None:
-            portal, columns = self._opened(fetched.group(3).strip('"'))
-            count = fetched.group(2)
-            most = 0 if count and count.upper() == "ALL" else int(count or 1)
-
-            async def fetch(_: list[Any]) -> Iterable[Row]:
-                return (await portal.execute(most))[0]
-
-            async def shape() -> list[ResultColumn]:
-                return columns
-
-            return Asked(fetched.group(1).upper(), [], shape, fetch)
-        closed = _CLOSE.match(sql)
-        if closed is not None:
-            name = closed.group(1).strip('"')
-            return Known(
-                "CLOSE CURSOR", effect=self._cursors.clear if name.upper() == "ALL" else lambda: self._cursors.pop(name, None)
-            )
-        return None
-
-    def _open(self, name: str, portal: Portal, columns: list[ResultColumn]) -> None:
-        """A cursor is a portal, which clients may ask for its columns."""
-        self._cursors[name] = (portal, columns)
-        self._connection.portals[name] = PortalEntry(portal, columns, "SELECT")
-
-    def _opened(self, name: str) -> tuple[Portal, list[ResultColumn]]:
-        if name not in self._cursors:
-            raise PgError("34000", f'cursor "{name}" does not exist')
-        return self._cursors[name]
+    def _forget_all(self) -> None:
+        self._variables.given.clear()
+        self._cursors.clear()
+        self._prepared.clear()
 
     # --- questions ---------------------------------------------------------------------------------------------------
 
@@ -196,9 +144,11 @@ class WireSession(BaseSession):
         if isinstance(tree, exp.Query) and asks_catalogue(tree):
             return self._about_catalogue(tree, told_types)
         if tree is not None and not isinstance(tree, exp.Query | exp.Values):
-            return self._change(sql)
-        types = [] if tree is None else await asyncio.to_thread(parameter_types, tree, told_types, self._catalogue.columns_of)
-        return self._query(text, goal, types)
+            return self._change(sql, await self._types(tree, told_types))
+        return self._query(text, goal, [] if tree is None else await self._types(tree, told_types))
+
+    async def _types(self, tree: exp.Expr, told_types: list[int | None]) -> list[int | None]:
+        return await asyncio.to_thread(parameter_types, tree, told_types, self._catalogue.columns_of)
 
     def _query(self, text: str, goal: Goal, types: list[int | None]) -> Statement:
         bounds = self._variables.bounds
@@ -213,6 +163,8 @@ class WireSession(BaseSession):
         async def run(params: list[Any]) -> Iterable[Row]:
             columns = await statement.describe() or []
             answer = await self._answer(await _thread(lambda: texts.query_text(text, giver(params, types))), goal)
+            if answer.table.num_columns != len(numeric):
+                raise PgError("0A000", "cached plan must not change result type: a table has other columns now; prepare it again")
             table = bounded(answer.table, answer.low, answer.high, numeric) if bounds else answer.table
             return kinds.rows(table, columns)
 
@@ -274,18 +226,18 @@ class WireSession(BaseSession):
         statement = Asked("SHOW", [], shape, run)
         return statement
 
-    def _change(self, sql: str) -> Statement:
+    def _change(self, sql: str, types: list[int | None]) -> Statement:
         async def shape() -> None:
             return None
 
-        async def run(_: list[Any]) -> Iterable[Row]:
+        async def run(params: list[Any]) -> Iterable[Row]:
             if self._connection.tx_status == b"T" and self._changer.allowed:
                 raise PgError("0A000", "a change cannot be taken back here, so it is refused inside a transaction; use autocommit")
-            done = await _thread(lambda: self._changer.run(sql))
+            done = await _thread(lambda: self._changer.run(texts.change_text(sql, giver(params, types))))
             statement.sql = _tag(done)
             return []
 
-        statement = Asked(sql.split(maxsplit=1)[0].upper(), [], shape, run)
+        statement = Asked(sql.split(maxsplit=1)[0].upper(), types, shape, run)
         return statement
 
     # --- the catalogue -----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ parameters `$1`, tables as `public.rides`. Expressions without a name get the on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import sqlglot
 from sqlglot import exp
@@ -17,14 +18,20 @@ from sqlglot.tokenizer_core import Token, TokenType
 from nearly.errors import ParseError, Unsupported
 from nearly.plan.syntax.parse import parse_query, to_text
 from nearly.plan.syntax.silence import silently
+from nearly.web.wire import moments
 
 SCHEMA, DATABASE = "public", "nearly"
 _MARKS = frozenset({TokenType.DCOLON, TokenType.PARAMETER, TokenType.BYTE_STRING, TokenType.TILDE, TokenType.HEREDOC_STRING})
+_LABEL_ENDS = frozenset({TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN})
 _WIDE = exp.DataType.build("decimal(38, 18)", dialect="spark")
 
 
 Give = Callable[[int, bool], exp.Expr]
 """What stands in the place of a parameter, by its number, and whether it is a number of rows."""
+
+
+NAME = r"\"(?:[^\"]|\"\")+\"|[^\W\d][\w$]*"
+"""A name as Postgres spells it, as a pattern."""
 
 
 class WireDialect(Postgres):
@@ -33,9 +40,16 @@ class WireDialect(Postgres):
     NULL_ORDERING = "nulls_are_small"
 
 
+class WireWords(Postgres):
+    """Postgres' words, those of statements that sqlglot would pass over, too."""
+
+    class Tokenizer(Postgres.Tokenizer):
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+
 def tokens_of(text: str) -> list[Token]:
     try:
-        return list(sqlglot.tokenize(text, read=WireDialect))
+        return list(sqlglot.tokenize(text, read=WireWords))
     except SqlglotError:
         raise ParseError("the text cannot be read: a quote or a comment is open at its end") from None
 
@@ -57,8 +71,33 @@ def split_statements(text: str) -> list[str]:
     return [*parts, text[start:].strip()] if some else parts
 
 
+def without_comment(text: str) -> str:
+    """A statement from its first word on.
+
+    >>> without_comment("/* a tool */ begin")
+    'begin'
+    """
+    words = tokens_of(text)
+    return text[words[0].start :] if words else ""
+
+
+def folded(name: str) -> str:
+    """A name as Postgres keeps it: in small letters, unless it is quoted.
+
+    >>> folded("Rides"), folded('"Rides"')
+    ('rides', 'Rides')
+    """
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+
+
 def read(text: str) -> exp.Expr | None:
     """The tree of a text in Postgres' spelling; None where it is none."""
+    tree = _parsed(text)
+    labelled = text if tree is not None else _with_quoted_labels(text)
+    return tree if labelled == text else _parsed(labelled)
+
+
+def _parsed(text: str) -> exp.Expr | None:
     try:
         with silently():
             found = sqlglot.parse(text, read=WireDialect, error_level=ErrorLevel.RAISE)
@@ -67,11 +106,29 @@ def read(text: str) -> exp.Expr | None:
     return found[0] if len(found) == 1 and found[0] is not None and not isinstance(found[0], exp.Command) else None
 
 
+def _with_quoted_labels(text: str) -> str:
+    """Any word may name a column after AS and after a point in Postgres, `select` too; in quotes it is read so.
+
+    >>> _with_quoted_labels("select 1 as select, t.b from t")
+    'select 1 as "select", t."b" from t'
+    """
+    try:
+        words = tokens_of(text)
+    except ParseError:
+        return text
+    for before, word, after in reversed(list(zip(words, words[1:], [*words[2:], None], strict=False))):
+        label = before.token_type == TokenType.ALIAS and (after is None or after.token_type in _LABEL_ENDS)
+        part = before.token_type == TokenType.DOT and (after is None or after.token_type != TokenType.L_PAREN)
+        if (label or part) and word.token_type != TokenType.IDENTIFIER and word.text.isidentifier():
+            text = f'{text[: word.start]}"{word.text.lower()}"{text[word.end + 1 :]}'
+    return text
+
+
 def is_foreign(text: str) -> bool:
     """Whether a text has something that only Postgres spells so."""
-    return any(
-        each.token_type in _MARKS or (each.token_type == TokenType.IDENTIFIER and text[each.start] == '"')
-        for each in tokens_of(text)
+    words = tokens_of(text)
+    return moments.is_postgres(words) or any(
+        each.token_type in _MARKS or (each.token_type == TokenType.IDENTIFIER and text[each.start] == '"') for each in words
     )
 
 
@@ -94,6 +151,12 @@ def query_text(text: str, give: Give | None = None) -> str:
     return rendered(_adjusted(with_values(tree, give)))
 
 
+def change_text(text: str, give: Give | None = None) -> str:
+    """A statement that changes a table, as nearly reads it."""
+    tree = read(text) if is_foreign(text) else None
+    return text if tree is None else rendered(_adjusted(with_values(tree, give)))
+
+
 def with_values(tree: exp.Expr, give: Give | None) -> exp.Expr:
     """The tree with something in the place of each parameter; in LIMIT and OFFSET that is a plain number, without its cast."""
     for each in list(tree.find_all(exp.Parameter)):
@@ -110,6 +173,7 @@ def with_values(tree: exp.Expr, give: Give | None) -> exp.Expr:
 
 def rendered(tree: exp.Expr) -> str:
     """A tree in Spark's spelling; what that lacks is an error, not left out."""
+    tree = moments.respelled(tree)
     for each in tree.find_all(exp.Cast):
         kind = each.to
         if isinstance(kind, exp.DataType) and kind.this == exp.DType.DECIMAL and not kind.expressions:
