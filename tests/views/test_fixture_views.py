@@ -80,7 +80,9 @@ class Gallery:
             self.db.delete(name, rows.take(pa.array(places, pa.int64())))
 
     def updated(self) -> None:
-        self.db.update("people", {"salary": "coalesce(salary, 0) + 1", "dept": "'ops'"}, where="id % 3 = 1 and coalesce(salary, 0) < 9999998")
+        self.db.update(
+            "people", {"salary": "coalesce(salary, 0) + 1", "dept": "'ops'"}, where="id % 3 = 1 and coalesce(salary, 0) < 9999998"
+        )
         self.db.update("sale", {"amount": "null"}, where="person = 1")
 
     def emptied(self) -> None:
