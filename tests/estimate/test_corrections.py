@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nearly.estimate.corrected_quantiles import UnitValues
+from nearly.estimate.corrected_quantiles import QuantileWeights, UnitValues, corrected_quantile
 from nearly.estimate.corrections import Estimates, interval_of, mixed, share_of_correction, shrunk
 from nearly.estimate.evidence import Evidence
 
@@ -75,3 +75,20 @@ def test_negative_weights_take_values_away() -> None:
     assert values.weighted(np.array([1.0, 0.0])).quantile(0.5) == 2.5
     doubled = UnitValues.of(np.array([1.0, 2.0, 3.0, 3.0]), np.array([0, 0, 0, 1]))
     assert doubled.weighted(np.array([1.0, -1.0])).quantile(1.0) <= 3
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["corr", "aqp", "auto"])
+def test_quantiles_of_values_that_are_all_taken_away(method: str) -> None:
+    """A correction that takes away as much as there was leaves the direct estimate."""
+    values = UnitValues.of(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 0, 1, 1]))
+    ones = np.ones((GROUPS, 2))
+    direct, taken = np.array([1.0, 1.0]), np.array([1.0, -1.0])
+    for weights in (
+        QuantileWeights(direct, ones, taken, ones),
+        QuantileWeights(taken, ones, direct, ones),
+        QuantileWeights(taken, ones, taken, ones),
+    ):
+        theta, _ = corrected_quantile(values, 0.5, weights, behind(), method)
+        expected = direct if weights.direct is direct or (weights.corrected is direct and method != "aqp") else taken
+        assert theta == pytest.approx(values.weighted(expected).quantile(0.5), nan_ok=True)

@@ -362,3 +362,43 @@ def test_columns_of_large_tables_have_any_names(tmp_path: Path) -> None:
         db.insert("t", [{"w": 50, "k": 5, "s": 1, "n": 1, "o": 1}])
         view.refresh()
         assert rows(db, "select * from v where k in (5, 700)") == rows(db, f"{text} having k in (5, 700)", kernel="native")
+
+
+def test_averages_of_whole_numbers_whose_sum_passes_their_range(db: nearly.Session) -> None:
+    huge = 9_000_000_000_000_000_000
+    text = "select shop, avg(price) as mean, avg(price) filter (where id > 2) as late from sales group by shop"
+    view = db.create_view("means", text, policy="incremental")
+    both = db.create_view("both", "select shop, avg(price) as mean, sum(id) as ids from sales group by shop", policy="incremental")
+    kept = [{"id": 10 + place, "shop": shop, "price": huge - place} for place, shop in enumerate("aaabb")]
+    steps = (
+        lambda: db.insert("sales", kept),
+        lambda: db.insert("sales", [{"id": 20, "shop": "c", "price": -huge}, {"id": 21, "shop": "c", "price": -huge}]),
+        lambda: db.execute("update sales set price = -price where id in (11, 12)"),
+        lambda: db.delete("sales", where="id between 10 and 14"),
+    )
+    for step in steps:
+        step()
+        for each, asked in ((view, text), (both, "select shop, avg(price) as mean, sum(id) as ids from sales group by shop")):
+            each.refresh()
+            assert each.history[0].strategy != "whole"
+            name = each.table.name
+            for mine, right in zip(rows(db, f"select * from {name}"), rows(db, asked, kernel="native"), strict=True):
+                assert mine.keys() == right.keys()
+                assert [pytest.approx(value, rel=1e-12) if isinstance(value, float) else value for value in right.values()] == [
+                    *mine.values()
+                ]
+    db.insert("sales", kept)
+    view.refresh()
+    whole = db.sql("select avg(price) as mean from sales", using="means").exact()
+    assert whole.source == "view means"
+    assert whole.table["mean"][0].as_py() == pytest.approx((150 + 5 * huge - 10 - 2 * huge) / 12, rel=1e-12)
+
+
+def test_sums_from_averages_and_averages_from_sums(db: nearly.Session) -> None:
+    db.create_view("means", "select shop, avg(price) as mean from sales group by shop")
+    found = db.sql("select sum(price) as s from sales", using="means").exact()
+    assert (found.source, found.table["s"].to_pylist()) == ("view means", [150])
+    db.drop_view("means")
+    db.create_view("sums", "select shop, sum(price) as s, count(price) as n from sales group by shop")
+    found = db.sql("select avg(price) as m from sales", using="sums").exact()
+    assert (found.source, found.table["m"].to_pylist()) == ("view sums", [30.0])

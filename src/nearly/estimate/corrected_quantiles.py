@@ -49,13 +49,18 @@ class WeightedValues:
     units: Integers
     weights: Floats
 
+    @property
+    def is_distribution(self) -> bool:
+        """Whether there are values, and more was given to them than taken away."""
+        return bool(len(self.ordered) and self.weights.sum() > 0)
+
     def quantile(self, p: float) -> float:
         """With linear interpolation; for equal weights that of SQL's `percentile`.
 
         >>> UnitValues.of(np.array([4.0, 1.0, 2.0]), np.array([0, 0, 0])).weighted(np.array([2.0])).quantile(0.75)
         3.0
         """
-        if not len(self.ordered) or self.weights.sum() <= 0:
+        if not self.is_distribution:
             return float("nan")
         ranks = np.maximum.accumulate(np.cumsum(self.weights) - self.weights)
         return float(np.interp(p * ranks[-1], ranks, self.ordered))
@@ -84,7 +89,7 @@ class WeightedValues:
 
     def interval(self, p: float, copies: Floats, behind: Evidence, fewest: int = 0) -> Interval:
         """The interval of the quantile from weights of replicates (groups x units); none where fewer than `fewest` differ."""
-        if not len(self.ordered) or self.weights.sum() <= 0:
+        if not self.is_distribution:
             return nothing()
         found = self.estimates(p, copies)
         enough = np.where(found.support >= fewest, found.support, 0)
@@ -125,13 +130,14 @@ def corrected_quantile(
 ) -> tuple[float, Interval]:
     """A quantile and its interval: the direct one, the corrected one, or, as `auto`, the one whose share below varies less.
 
-    A correction that rests on few groups has the direct one's interval, made long enough for its value.
+    Where corrections take away all there is, only the direct one is left. A correction that rests on few groups has the direct
+    one's interval, made long enough for its value.
     """
     direct, corrected = values.weighted(weights.direct), values.weighted(weights.corrected)
     own = direct.interval(p, weights.direct_copies, behind)
-    if method == "aqp" or not len(corrected.ordered):
+    if method == "aqp" or not corrected.is_distribution:
         return direct.quantile(p), own
-    if method == "auto" and len(direct.ordered):
+    if method == "auto" and direct.is_distribution:
         spreads = [
             float((each.estimates(p, copies).deviations ** 2).sum())
             for each, copies in ((direct, weights.direct_copies), (corrected, weights.corrected_copies))

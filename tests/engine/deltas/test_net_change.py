@@ -32,6 +32,10 @@ def test_oracle_large_tables_are_read_by_keys(seed: int, tmp_path: Path, monkeyp
     for module in (slices, net_change_module):
         monkeypatch.setattr(module, "STATIC_ROWS", 0)
     monkeypatch.setattr(slices, "MOST_KEYS", 100)
+    monkeypatch.setattr(slices, "FEWEST_COLUMNS", 1)
+    monkeypatch.setattr(slices, "FEWEST_BLOCKS", 1)
+    monkeypatch.setattr(slices, "RUN", 2)
+    monkeypatch.setattr(slices.Slices, "_is_anywhere", lambda *_: False)
     _check_history(seed, tmp_path)
 
 

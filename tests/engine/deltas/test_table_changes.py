@@ -19,6 +19,7 @@ from nearly.errors import NearlyError
 from tests.engine.changes.test_histories import History, bag
 from tests.engine.changes.test_lake_histories import LakeHistory
 from tests.engine.deltas.judging import difference, signed
+from tests.fixtures.driver_only import driver_only
 from tests.fixtures.long import first_quick
 
 Rows = Counter[tuple[Any, ...]]
@@ -38,9 +39,12 @@ def less(left: Rows, right: Rows) -> Rows:
     return Counter({row: count for row, count in found.items() if count})
 
 
+@pytest.mark.parametrize("followed", [False, True])
 @pytest.mark.parametrize("seed", first_quick(range(8), 2))
-def test_oracle_between_any_two_versions(seed: int, tmp_path: Path) -> None:
+def test_oracle_between_any_two_versions(seed: int, followed: bool, tmp_path: Path) -> None:
     history = History(tmp_path, seed, keyed=seed % 2 == 0, clustered=seed % 3 == 0, copied=seed % 4 < 2)
+    if followed:
+        history.db._engine.catalog.keep("t", "follower", 1)
     for _ in range(20):
         history.step()
     for _ in range(8):
@@ -48,6 +52,32 @@ def test_oracle_between_any_two_versions(seed: int, tmp_path: Path) -> None:
         expected = less(bag(history.versions[until]), bag(history.versions[since]))
         assert change(history.db, since, until) == expected, (since, until)
     history.db.close()
+
+
+def test_rows_that_went_are_kept_for_those_who_follow_a_table(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": range(1_000), "v": [f"v{place}" for place in range(1_000)]}), tmp_path / "t.parquet")
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", str(tmp_path / "t.parquet"), key=["k"])
+        catalog = db._engine.catalog
+        db.delete("t", where="k < 100")
+        assert catalog.batches("t", 1, 2)[2].went is None
+        view = db.create_view("w", "select k, v from t where k % 3 = 0")
+        db.merge("t", pa.table({"k": range(100, 150), "v": ["new"] * 50}))
+        went = catalog.batches("t", 2, 3)[3].went
+        assert went is not None
+        assert pq.read_table(went.path).to_pylist() == [{"k": place, "v": f"v{place}"} for place in range(100, 150)]
+        db.update("t", {"v": "'last'"}, where="k = 999")
+        assert catalog.batches("t", 3, 4)[4].went is None  # one row is found quickly
+        changed = [row["_change_type"] for row in db.changes("t", 2).to_pylist()]
+        assert changed == ["update_preimage"] * 50 + ["update_postimage"] * 50 + ["update_preimage", "update_postimage"]
+        view.refresh()
+        assert view.history[0].updated == 17
+        db.delete("t", where="k between 100 and 200")  # some of them came since
+        assert change(db, 2, 5) == difference(rows_of(db, 2), rows_of(db, 5))
+
+
+def rows_of(db: nearly.Session, version: int) -> pa.Table:
+    return db.sql(f"select * from t version as of {version}").exact().table
 
 
 @pytest.mark.parametrize("seed", first_quick(range(3), 1))

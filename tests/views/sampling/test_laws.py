@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.engine.deltas import net_change, slices
 from nearly.plan.nodes import Field, Scan
 from nearly.views.sampling.cleaning import StaleView, tickets_of
 from tests.fixtures.driver_only import driver_only
@@ -91,6 +92,25 @@ def as_rows(table: pa.Table) -> set[tuple[Any, ...]]:
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("seed", first_quick(range(2), 1))
 def test_law_clean_sample_is_that_of_the_fresh_view(name: str, seed: int, db: nearly.Session) -> None:
+    _check_samples(name, seed, db)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("seed", first_quick(range(10, 12), 1))
+def test_law_samples_of_large_tables(name: str, seed: int, db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows around a change are read by keys, as far as they are in the sample."""
+    for module in (slices, net_change):
+        monkeypatch.setattr(module, "STATIC_ROWS", 0)
+    monkeypatch.setattr(slices, "MOST_KEYS", 100)
+    monkeypatch.setattr(slices, "FEWEST_COLUMNS", 1)
+    monkeypatch.setattr(slices, "FEWEST_BLOCKS", 1)
+    monkeypatch.setattr(slices, "RUN", 2)
+    monkeypatch.setattr(slices.Slices, "_is_anywhere", lambda *_: False)
+    monkeypatch.setattr(slices, "WORTH_PRUNING", random.Random(seed).choice((0.5, 2.0)))
+    _check_samples(name, seed, db)
+
+
+def _check_samples(name: str, seed: int, db: nearly.Session) -> None:
     choose = random.Random(f"{name} {seed}")
     view = db.create_view(name, VIEWS[name])
     samples = db._views.samples

@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 
 from nearly.engine.changes.given_rows import arrow_schema
 from nearly.engine.changes.positions import by_content, by_key
-from nearly.engine.changes.row_files import FiledRows, ManyRows
+from nearly.engine.changes.row_files import FiledRows, ManyRows, batches_of
 from nearly.engine.engine import Engine
 from nearly.engine.native.places import Positions
 from nearly.engine.storage.batches import Batch, LayoutChange
 from nearly.engine.storage.blocks import make_blocks, target_for
+from nearly.engine.storage.differences import Part
 from nearly.engine.storage.durable import flush, writing_in
 from nearly.engine.storage.footers import Footer, read_footer, read_footers
 from nearly.engine.storage.hive_partitions import directory_of
@@ -29,12 +30,18 @@ from nearly.engine.storage.registration import ReadFiles, schema_difference
 from nearly.engine.storage.versions import now
 from nearly.errors import EngineError
 from nearly.plan.schema import SchemaColumn
+from nearly.plan.types import is_simple
 
 CAME, WENT = "came.parquet", "went.parquet"
 GONE, SOURCE = "gone", "source"
 """How the names of vectors begin: of rows deleted here, and of those that a source with versions holds as deleted."""
 VECTOR_ROWS = 65_536
 """Positions in a row group of a vector: a query over few files reads few of them."""
+
+
+READ_AGAIN = 0.02
+"""Rows that go are kept in a file where they are this share of the files that they lie in: a change of fewer would be slowed down
+by reading them, and of many small changes they are read together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,8 @@ def write_batch(engine: Engine, table: Table, change: Change, directory: Path) -
         came = None if change.came is None or not change.came.num_rows else _came(engine, table, change, directory)
         went = _went(change.went, directory / WENT) if change.is_mixed and change.went is not None else None
     layouts = [_base_change(table, came, change.places, directory)]
+    if layouts[0].vector is not None and went is None and _is_read_again(engine, table, change):
+        went = _read(engine, table, layouts[0].vector, directory / WENT)
     if came is None and not change.is_empty:  # rows that came lie in the base layout alone, so that the others are behind
         layouts += [_other_change(engine, table, layout, change, directory) for layout in table.layouts[1:]]
     if isinstance(change.went, FiledRows):
@@ -89,6 +98,29 @@ def write_batch(engine: Engine, table: Table, change: Change, directory: Path) -
         went=None if went is None else entry_of_file(went),
         stream=change.stream,
     )
+
+
+def _is_read_again(engine: Engine, table: Table, change: Change) -> bool:
+    """Whether rows that went are kept for those who follow the table: where there are such, and reading each of the files that the
+    rows lie in, once for every change and reader, would take long beside what the change takes.
+    """
+    if change.places is None or table.base.partitioned_by or not all(is_simple(column.type) for column in table.columns):
+        return False
+    touched = sum(table.base.manifest.files[number].rows for number in set(change.places.files.tolist()))
+    return len(change.places) >= READ_AGAIN * touched and engine.catalog.is_followed(table.plain_name)
+
+
+def _read(engine: Engine, table: Table, vector: FileEntry, path: Path) -> Footer:
+    """The rows that a vector names, in their order, in one file."""
+    part = Part(table, table.base.manifest.files, (vector,), -1, named=True)
+    rows = engine.native.reader.part(part, table.column_names, WENT, in_order=True)
+    schema = arrow_schema(table.columns)
+    with writing_in(path.parent):
+        with pq.ParquetWriter(path, schema, compression="snappy", store_decimal_as_integer=True) as writer:
+            for batch in batches_of(engine, rows):
+                writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+        flush(path)
+    return read_footer(str(path))
 
 
 def _went(rows: ManyRows, path: Path) -> Footer:

@@ -79,7 +79,15 @@ class TableReader:
     def _sampled_change(self, moved: Moved, name: str, test: str) -> str:
         """The rows of a change that pass a test, of which the others are not kept: they are many times more."""
         columns, reader = (*self.columns[name], WEIGHT), self.kernel.reader
-        return " UNION ALL ".join(f"SELECT * FROM ({reader.part(part, columns, WEIGHT)}) WHERE {test}" for part in moved.parts)
+        parts = ((part, reader.part(part, columns, WEIGHT)) for part in moved.parts)
+        return " UNION ALL ".join(
+            f"({tested_last(rows, test)})" if part.named else f"SELECT * FROM ({rows}) WHERE {test}" for part, rows in parts
+        )
+
+    def sampled(self, name: str, rows: str) -> str:
+        """Those of some rows of a table, in any of its versions, that the plan looks at."""
+        test = self.tests.get(name.lower().removesuffix(BEFORE))
+        return rows if test is None else tested_last(rows, test)
 
     def _whole_change(self, moved: Moved, name: str) -> pa.Table | str:
         columns, reader = (*self.columns[name], WEIGHT), self.kernel.reader
@@ -100,6 +108,11 @@ class TableReader:
     def columns_of(self, table: Table) -> tuple[str, ...]:
         """Those that some scan reads; one at least, since rows without columns cannot be counted."""
         return self.columns.get(table.name.lower().removesuffix(BEFORE)) or table.column_names[:1]
+
+
+def tested_last(rows: str, test: str) -> str:
+    """The rows of a query that pass a test, which is made of few: DuckDB would test all that is read to find them."""
+    return f"WITH found AS MATERIALIZED ({rows}) SELECT * FROM found WHERE {test}"
 
 
 def _files_of(kernel: NativeKernel, plan: Plan) -> dict[str, tuple[str, ...]]:

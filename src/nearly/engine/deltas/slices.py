@@ -1,13 +1,14 @@
 """Rows of large tables by key, read once: stages ask for the same keys of a table again and again, in both of its versions.
 
 A slice has all rows of a table whose value in one column is among some keys; it grows when keys are asked for that it lacks. Of a
-table that moved the present version is read, and the one before is made of it by what came and went.
+table that moved the present version is read, and the one before is made of it by what came and went. Of a table that the plan reads
+a sample of, a slice has the rows in the sample.
 Law: a semi join over a slice that has its keys gives what it gives over the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nearly.engine.deltas.neighbours import Neighbours, equality
@@ -15,6 +16,8 @@ from nearly.engine.deltas.reading import TableReader
 from nearly.engine.deltas.workspace import Workspace
 from nearly.engine.jobs.native_kernel import STATIC_ROWS
 from nearly.engine.native.pieces import Pieces, blocks_with
+from nearly.engine.storage.blocks import Block, FilePart
+from nearly.engine.storage.layouts import Table
 from nearly.plan.expressions import Call, Column, conjuncts
 from nearly.plan.nodes import Input, Join, Output, Plan, Project, Scan
 from nearly.plan.quoting import native_name
@@ -29,6 +32,12 @@ MOST_LOOKED_UP = 20_000
 """For so many keys blocks are looked for that can hold them."""
 WORTH_PRUNING = 0.5
 """Blocks are read apart when they have less than this share of the rows."""
+
+
+FEWEST_COLUMNS, FEWEST_BLOCKS = 4, 4
+"""One column is looked at before others are read, where these are so many and there are blocks to leave out."""
+RUN = 2_048
+"""Rows that are looked at together to tell which blocks hold a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +110,7 @@ class Slices:
     def _newer(self, table: str) -> str | None:
         """The present version of a table that is asked for as it was; doubles are read, since 0.0 would be taken for -0.0."""
         for name, moved in self.tables.moved.items():
-            if table == moved.names.before.lower() and moved.parts and name not in self.tables.tests:  # else a part of the change
+            if table == moved.names.before.lower() and moved.parts:
                 columns = self.tables.columns_of(moved.after)
                 return None if any(moved.after.column(each).type in (FLOAT, DOUBLE) for each in columns) else name
         return None
@@ -134,18 +143,41 @@ class Slices:
             self.space.execute(f"INSERT INTO {own} SELECT k FROM {native_name(more)}")
 
     def _rows(self, name: str, column: str, keys: str, count: int) -> str:
+        """The rows of a table with some keys, as far as the plan looks at them."""
+        return self.tables.sampled(name, self._all_rows(name, column, keys, count))
+
+    def _all_rows(self, name: str, column: str, keys: str, count: int) -> str:
         """The rows of a table with some keys: in a few blocks, as far as their bounds tell, else anywhere in its files."""
         table, reader = self.tables.kernel.catalog.table(name), self.tables.kernel.reader
         columns, test, files = self.tables.columns_of(table), equality(self.space, keys), self.tables.files.get(name.lower())
         if files is not None:
             return reader.with_keys(table, columns, column, keys, test, paths=files)
+        blocks = self._blocks(table, column, keys, count, columns)
+        if blocks is None:
+            return reader.with_keys(table, columns, column, keys, test)
+        rows = Pieces(reader, table, table.base, tuple(dict.fromkeys((*columns, column)))).of_blocks(blocks)
+        shown = ", ".join(f"s.{native_name(each)}" for each in columns)
+        return f"SELECT {shown} FROM ({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON s.{native_name(column)} {test} n.k"
+
+    def _blocks(self, table: Table, column: str, keys: str, count: int, columns: tuple[str, ...]) -> Sequence[Block] | None:
+        """The blocks that can hold some keys, where these are few: by their bounds, or by a look at the one column."""
         if table.column(column).type in (*INTEGERS, DATE) and count <= MOST_LOOKED_UP:
             values = [row[0] for row in self.space.execute(f"SELECT k FROM {native_name(keys)}")]
             found = blocks_with(table.base.blocks, column, values)
-            if sum(block.rows for block in found) < WORTH_PRUNING * table.rows:
-                rows = Pieces(reader, table, table.base, columns).of_blocks(found)
-                return f"SELECT s.* FROM ({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON s.{native_name(column)} {test} n.k"
-        return reader.with_keys(table, columns, column, keys, test)
+            if _is_part(found, table):
+                return found
+        if len(columns) < FEWEST_COLUMNS or len(table.base.blocks) < FEWEST_BLOCKS or self._is_anywhere(table, column, keys):
+            return None
+        test = equality(self.space, keys)
+        held = _with_runs(table, self.space.execute(self.tables.kernel.reader.runs(table, column, keys, test, RUN)))
+        return held if _is_part(held, table) else None
+
+    def _is_anywhere(self, table: Table, column: str, keys: str) -> bool:
+        """Whether some block, taken from the middle, has one of the keys: then most of them are likely to."""
+        middle = table.base.blocks[len(table.base.blocks) // 2]
+        rows = Pieces(self.tables.kernel.reader, table, table.base, (column,)).of_blocks([middle])
+        test = f"s.{native_name(column)} {equality(self.space, keys)} n.k"
+        return bool(self.space.execute(f"SELECT 1 FROM ({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON {test} LIMIT 1"))
 
     def _as_it_was(self, table: str, column: str, keys: str, now: _Slice) -> str:
         """The rows with some keys in the version before, from those of the present one, which has the keys, and the change."""
@@ -160,6 +192,23 @@ class Slices:
         matching = f"SELECT s.* FROM ({both}) AS s SEMI JOIN {native_name(keys)} AS n ON {test}"
         net = f"SELECT {names}, sum({weight})::BIGINT AS {weight} FROM ({matching}) GROUP BY ALL HAVING sum({weight}) > 0"
         return f"SELECT {names} FROM (SELECT {names}, unnest(range({weight})) FROM ({net}))"
+
+
+def _with_runs(table: Table, runs: Iterable[tuple[int, int]]) -> list[Block]:
+    """The blocks that share rows with some runs of rows, by the place of their file and their number in it."""
+    paths = table.base.manifest.paths
+    found = {(paths[place], number) for place, number in runs}
+
+    def numbers(part: FilePart) -> range:
+        return range(part.first_row // RUN, (part.first_row + max(part.rows, 1) - 1) // RUN + 1)
+
+    return [
+        block for block in table.base.blocks if any((part.path, each) in found for part in block.parts for each in numbers(part))
+    ]
+
+
+def _is_part(blocks: Sequence[Block], table: Table) -> bool:
+    return sum(block.rows for block in blocks) < WORTH_PRUNING * table.rows
 
 
 def _asked(node: Join, scan: Scan) -> tuple[str, Keys] | None:

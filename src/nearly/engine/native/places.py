@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.storage.batches import Gone
+from nearly.engine.storage.blocks import FilePart
 from nearly.engine.storage.layouts import Layout
 from nearly.engine.storage.manifest import FileEntry
 
@@ -74,15 +75,15 @@ class Positions:
     def by_block(self, layout: Layout) -> tuple[Gone, ...]:
         """How many of them lie in each part of a block."""
         numbers = {path: number for number, path in enumerate(layout.manifest.paths)}
-        found: list[Gone] = []
-        for block in layout.blocks:
-            for part in block.parts:
-                number = numbers[part.path]
-                first, end = np.searchsorted(self.files, [number, number + 1])
-                inside = np.searchsorted(self.rows[first:end], [part.first_row, part.first_row + part.rows])
-                if inside[1] > inside[0]:
-                    found.append((number, part.first_row_group, int(inside[1] - inside[0])))
-        return tuple(found)
+        parts = ((numbers[part.path], part) for block in layout.blocks for part in block.parts)
+        counted = ((number, part.first_row_group, self._inside(number, part)) for number, part in parts)
+        return tuple(each for each in counted if each[2])
+
+    def _inside(self, number: int, part: FilePart) -> int:
+        """How many of them lie in a part of the file with this number."""
+        first, end = np.searchsorted(self.files, [number, number + 1])
+        inside = np.searchsorted(self.rows[first:end], [part.first_row, part.first_row + part.rows])
+        return int(inside[1] - inside[0])
 
 
 def packed(files: NDArray[np.int32] | int, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -29,10 +29,8 @@ REMEMBERED = 1_000
 ROW_NUMBER = "file_row_number"
 _FILE_INDEX = "file_index"
 _GONE, _PLACE, _GONE_ROW = "nearly_gone", "nearly_gone_place", "nearly_gone_row"
-_IS_GONE = exp.and_(
-    exp.EQ(this=exp.column(_FILE_INDEX), expression=exp.column(_PLACE, _GONE)),
-    exp.EQ(this=exp.column(ROW_NUMBER), expression=exp.column(_GONE_ROW, _GONE)),
-)
+_IS_ROW = exp.EQ(this=exp.column(ROW_NUMBER), expression=exp.column(_GONE_ROW, _GONE))
+_IS_GONE = exp.and_(exp.EQ(this=exp.column(_FILE_INDEX), expression=exp.column(_PLACE, _GONE)), _IS_ROW)
 _PLACES: dict[str, exp.Expr] = {
     FILE: exp.alias_(exp.Cast(this=exp.column(_FILE_INDEX), to=exp.DataType.build("int")), FILE, quoted=True),
     ROW: exp.alias_(exp.column(ROW_NUMBER), ROW, quoted=True),
@@ -63,11 +61,12 @@ class NativeReader:
         row_numbers: bool = False,
         gone: str | None = None,
         named: bool = False,
+        alone: bool = False,
     ) -> exp.Select:
         """A query over the files that gives the named columns; `row_numbers` lets a condition name rows of a file.
 
         `gone` is a query for the rows to leave out, by place of a file among these and number of a row (`gone_rows`); with `named`
-        these are the only rows wanted.
+        these are the only rows wanted. A file that is read `alone` needs no look at its place.
         """
         found = self._types(table, layout)
         placed = {FILE, ROW} & set(columns)
@@ -80,13 +79,14 @@ class NativeReader:
         if gone is None:
             return query
         left_out = exp.Subquery(this=sqlglot.parse_one(gone, dialect="duckdb"), alias=exp.TableAlias(this=exp.to_identifier(_GONE)))
-        return query.join(left_out, on=_IS_GONE.copy(), join_type="semi" if named else "anti", copy=False)
+        same = _IS_ROW if alone else _IS_GONE
+        return query.join(left_out, on=same.copy(), join_type="semi" if named else "anti", copy=False)
 
     def whole(self, table: Table, layout: Layout, columns: Sequence[str]) -> exp.Select:
         """A query for all rows of a layout."""
         files = layout.manifest.paths
         gone = gone_rows(layout, files) if layout.vectors else None
-        return self.query(table, layout, columns, files, gone=gone)
+        return self.query(table, layout, columns, files, gone=gone, alone=len(files) == 1)
 
     def text(self, table: Table, columns: Sequence[str]) -> str:
         """The text of a query for all rows of the base layout; the last ones asked for are remembered."""
@@ -100,7 +100,7 @@ class NativeReader:
     def of_files(self, table: Table, columns: Sequence[str], paths: Sequence[str]) -> str:
         """A query for the rows that some files of the base layout hold."""
         gone = gone_rows(table.base, paths) if table.base.vectors else None
-        return str(self.query(table, table.base, columns, paths, gone=gone).sql(dialect="duckdb"))
+        return str(self.query(table, table.base, columns, paths, gone=gone, alone=len(paths) == 1).sql(dialect="duckdb"))
 
     def with_keys(
         self, table: Table, columns: Sequence[str], column: str, keys: str, test: str, *, in_order: bool = False,
@@ -123,6 +123,15 @@ class NativeReader:
             found = f"(SELECT s.* FROM {found}) AS s ANTI JOIN ({gone}) AS g ON {place}"
         return f"SELECT {shown} FROM {found}" + (f" ORDER BY s.{FILE}, s.{ROW}" if in_order else "")
 
+    def runs(self, table: Table, column: str, keys: str, test: str, length: int) -> str:
+        """A query for the runs of so many rows, by file and number, in which the column of some row meets one of the keys.
+
+        Runs are those of the base layout's files, deleted rows included.
+        """
+        rows = self.query(table, table.base, [column, FILE, ROW], table.base.manifest.paths).sql(dialect="duckdb")
+        meets = f"s.{native_name(column)} {test} n.k"
+        return f"SELECT DISTINCT s.{FILE}, s.{ROW} // {length} FROM ({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON {meets}"
+
     def part(self, part: Part, columns: Sequence[str], weight: str, *, in_order: bool = False) -> str:
         """A query for rows that came or went between two versions of a table; `weight` names the column that tells which."""
         files = part.table.base.manifest.paths
@@ -131,7 +140,9 @@ class NativeReader:
         if part.apart:
             rows = self._apart(part, stored, in_order)
         else:
-            rows = self.query(part.table, part.table.base, stored, part.paths, in_order, gone, part.named)
+            rows = self.query(
+                part.table, part.table.base, stored, part.paths, in_order, gone, part.named, alone=len(part.paths) == 1
+            )
         sign = exp.alias_(exp.Cast(this=exp.Literal.number(part.weight), to=exp.DataType.build("bigint")), weight, quoted=True)
         if not stored:
             rows.set("expressions", [])

@@ -307,14 +307,20 @@ class Catalog:
         """Which rows of which files came and went between two versions of a table; all of both where no log tells."""
         if before.content == after.content:
             return ()
-        if extends(before.base, after.base):
-            return difference([Step(before), Step(after)])
         known = self._versions.load(self.directory(after.plain_name))
-        steps: list[Step] = []
-        if known is not None and before.version < after.version <= known.table.version:
-            steps = self._versions.between(self.directory(after.plain_name), known, before.version, after.version)
+        if known is None or not before.version < after.version <= known.table.version:
+            return difference([Step(before), Step(after)])
+        directory = self.directory(after.plain_name)
+        logged = self._versions.batches(directory, known, before.version, after.version).values()
+        if extends(before.base, after.base):
+            return difference([Step(before), Step(after)], logged)
+        steps = self._versions.between(directory, known, before.version, after.version)
         tied = bool(steps) and steps[0].table.content == before.content and steps[-1].table.content == after.content
-        return difference([Step(before), *(steps if tied else ()), Step(after)])
+        return difference([Step(before), *(steps if tied else ()), Step(after)], logged)
+
+    def is_followed(self, name: str) -> bool:
+        """Whether a lasting owner, as a view, keeps versions of a table to learn what changed since."""
+        return any((self.directory(name) / PINS).glob("*.pin"))
 
     def taken(self, name: str, stream: str) -> int | None:
         """The number of the last batch that was taken from a stream."""

@@ -2,13 +2,13 @@
 
 Law: the rows of the parts, each as often as its sign says, added to the rows of the earlier version are those of the later one.
 Files never change, so where the later version has the earlier one's files and vectors, and more, the files it has more hold what
-came, and the vectors it has more name what went. Between descriptions that share no files, the log tells which version both show,
-or a record tells what changed.
+came, and the vectors it has more name what went; where a batch has these rows in a file, they are read there. Between descriptions
+that share no files, the log tells which version both show, or a record tells what changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -61,21 +61,44 @@ def extends(before: Layout, after: Layout) -> bool:
     return after.manifest.files[: len(files)] == files and after.vectors[: len(vectors)] == vectors
 
 
-def difference(steps: Sequence[Step]) -> tuple[Part, ...]:
-    """What changed from the first of some descriptions of a table to the last; neighbours of the same content are the same rows."""
+def difference(steps: Sequence[Step], logged: Iterable[Batch] = ()) -> tuple[Part, ...]:
+    """What changed from the first of some descriptions of a table to the last; neighbours of the same content are the same rows.
+
+    Batches that were `logged` between them may have rows that went in files.
+    """
+    kept = {batch.base.vector: batch.went for batch in logged if batch.base.vector is not None and _tells_all(batch)}
     found: list[Part] = []
     for before, after in pairwise(steps):
         if extends(before.table.base, after.table.base):
-            found += _added(before.table, after.table)
+            found += _added(before.table, after.table, kept)
         elif before.table.content != after.table.content:
             found += _replaced(before.table, after)
     return tuple(part for part in found if part.files)
 
 
-def _added(before: Table, after: Table) -> list[Part]:
+def _tells_all(batch: Batch) -> bool:
+    """Whether a batch has all rows in a file that its vector names."""
+    return batch.went is not None and batch.source is None and batch.went.rows == batch.gone
+
+
+def _added(before: Table, after: Table, kept: Mapping[FileEntry, FileEntry | None]) -> list[Part]:
     came = after.base.manifest.files[len(before.base.manifest.files) :]
     late = after.base.vectors[len(before.base.vectors) :]
-    return [Part(after, came, after.base.vectors, 1), Part(after, _touched(before, after) if late else (), late, -1, named=True)]
+    if after.base.partitioned_by or _lost_rows(after, came):  # what came and went meanwhile is no difference
+        kept = {}
+    told = tuple(file for vector in late if (file := kept.get(vector)) is not None)
+    others = tuple(vector for vector in late if kept.get(vector) is None)
+    return [
+        Part(after, came, after.base.vectors, 1),
+        Part(after, told, (), -1, apart=True),
+        Part(after, _touched(before, after) if others else (), others, -1, named=True),
+    ]
+
+
+def _lost_rows(table: Table, files: Sequence[FileEntry]) -> bool:
+    """Whether rows of some files are gone."""
+    paths = {file.path for file in files}
+    return any(block.gone and any(part.path in paths for part in block.parts) for block in table.base.blocks)
 
 
 def _touched(before: Table, after: Table) -> tuple[FileEntry, ...]:

@@ -13,12 +13,14 @@ from nearly.plan.binding.nullability import never_null
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Cast, Column, Expression, Literal
 from nearly.plan.nodes import GroupBy, Output, Plan, Project, passed
-from nearly.plan.types import DOUBLE, INTEGERS, LONG, Decimal
+from nearly.plan.types import DOUBLE, INTEGERS, LONG, Decimal, decimal
 from nearly.rewrite.sites.split_aggregate import sum_type
 
 ADDED = frozenset({"count", "count_if", "sum"})
 EXTREMES = {"min": "min", "max": "max", "bool_and": "min", "bool_or": "max"}
 """Aggregates that are one of the values, and by which order."""
+_OF_LONG = decimal(20, 0)
+"""Holds every BIGINT; sums of it have ten digits more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,17 @@ def is_mergeable(output: Output) -> bool:
     return call.function in ADDED or call.function in EXTREMES
 
 
+def in_other_width(call: AggregateCall) -> AggregateCall | None:
+    """The same sum of BIGINT values as a wide decimal, and of such a sum the BIGINT; None of any other call."""
+    match call:
+        case AggregateCall(function="sum", arguments=(Cast(type=wide, operand=operand),)) if wide == _OF_LONG:
+            return replace(call, type=LONG, arguments=(operand,))
+        case AggregateCall(function="sum", arguments=(operand,)) if operand.type == LONG:
+            wider = functions.aggregate("sum", [Cast(_OF_LONG, operand)])
+            return replace(call, type=wider.type, arguments=wider.arguments)
+    return None
+
+
 @dataclass(slots=True)
 class _Found:
     """The partial results asked for so far."""
@@ -90,8 +103,13 @@ class _Found:
         count = self.column(AggregateCall(LONG, "count", call.arguments, False, call.where))
         if isinstance(call.type, Decimal):
             return Call(call.type, "average_of", (self._total(replace(call, type=sum_type(call), function="sum")), count))
-        total = self._total(replace(call, type=LONG, function="sum"))
-        return Call(call.type, "average_of", (Cast(DOUBLE, total), count))
+        return Call(call.type, "average_of", (Cast(DOUBLE, self._total(self._whole_sum(call))), count))
+
+    def _whole_sum(self, call: AggregateCall) -> AggregateCall:
+        """The exact sum below an average of whole numbers. That of BIGINT passes its range where no average does."""
+        total = replace(call, type=LONG, function="sum")
+        wider = in_other_width(total)
+        return total if wider is None or total in self.made else wider  # a sum that is asked for is in range, or is an error
 
     def _total(self, call: AggregateCall) -> Column:
         """A sum, with the count of its values: when they are all gone, it is null and not 0."""

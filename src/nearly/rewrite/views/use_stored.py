@@ -15,6 +15,7 @@ from nearly.plan.binding.nullability import never_null
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import (
     AggregateCall,
+    Cast,
     Column,
     Expression,
     Literal,
@@ -27,7 +28,7 @@ from nearly.plan.expressions import (
 from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, Scan, passed
 from nearly.plan.reading import Reading
 from nearly.plan.types import LONG
-from nearly.rewrite.delta.partials import EXTREMES, partials
+from nearly.rewrite.delta.partials import EXTREMES, in_other_width, partials
 from nearly.rewrite.passes import rewrite
 from nearly.rewrite.views.blocks import Block, Classes, block_of, equality, labelled, shape
 from nearly.rewrite.views.implied import is_implied
@@ -174,8 +175,12 @@ class _Matching:
     def _part(self, call: Expression, node: GroupBy, mine: Block, cover: Cover) -> Expression | None:
         """The stored column of a partial result; else what tells it: keys their extremes, rows the values that are never null."""
         found: Expression | None = cover.values.get(cover.normal(_over(call, mine)))
-        if found is not None or not isinstance(call, AggregateCall) or call.where is not None or call.distinct:
+        if found is not None or not isinstance(call, AggregateCall):
             return found
+        other = in_other_width(call)
+        stored = None if other is None else cover.values.get(cover.normal(_over(other, mine)))
+        if stored is not None or call.where is not None or call.distinct:
+            return None if stored is None else Cast(call.type, stored)
         if call.function in EXTREMES:
             return cover.derived(_over(call.arguments[0], mine))
         if call.function == "count" and all(never_null(each, node.child) for each in call.arguments):
