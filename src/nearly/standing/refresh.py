@@ -163,12 +163,11 @@ class _Course:
         upkeep.answer, upkeep.source = finished(rows, upkeep.query.query), "native"
         upkeep.tables = self.tables
         took = time.perf_counter() - self.began
-        upkeep.quickest = min(took, upkeep.quickest or took)
+        stages = [run.seconds for run in self.moving.stages if run.rows]
         if self.expected is not None:
-            upkeep.costs.observe(f"standing {CHANGE}", self.expected, took)
+            upkeep.observe(took, len(stages) * min(stages, default=0.0))
         keep_within(upkeep, self.moving, self.prediction)
-        stages = sum(1 for run in self.moving.stages if run.rows)
-        return Refresh(CHANGE, self.reason, took, self.changed, versions(self.tables), stages, self.expected)
+        return Refresh(CHANGE, self.reason, took, self.changed, versions(self.tables), len(stages), self.expected)
 
 
 def changed_since(upkeep: Upkeep, tables: Mapping[str, Table]) -> dict[str, Expected]:
