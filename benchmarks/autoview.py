@@ -20,7 +20,7 @@ from pathlib import Path
 import nearly
 from benchmarks.autoviews.matrix import Matrix, measured
 from benchmarks.autoviews.optimum import Clairvoyant, best_views
-from benchmarks.autoviews.replay import replayed, session_ratio
+from benchmarks.autoviews.replay import compared_sessions, replayed
 from benchmarks.autoviews.simulation import DELAY, Fixed, Rules, Simulated, Simulation
 from benchmarks.autoviews.workloads import DISTRIBUTIONS, Workload, sequence, workload
 from benchmarks.report import Record, Value, median, print_summary, print_table, write_json
@@ -62,8 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         figures.note("simulation_error", 0, error)
         mismatches += different
     if options.session:
-        ratio, different = session_ratio(options.session, options.session_scale, options.workloads[0], options.tiny)
-        figures.note("session", 0, ratio)
+        mine, plain, different = compared_sessions(options.session, options.session_scale, options.workloads[0], options.tiny)
+        figures.note("session", 0, mine.seconds / plain.seconds)
+        figures.note("session work", 0, mine.worked / plain.worked)
         mismatches += different
     summary = summarize(figures, len(mismatches), exceeded)
     print_table(COLUMNS, rows)
@@ -252,6 +253,7 @@ def summarize(figures: Figures, mismatches: int, exceeded: int) -> Record:
         "maintenance_over_recycler": middle(figures.of("maintenance")),
         "simulation_error": max(figures.of("simulation_error")),
         "learner_cpu_share": max(figures.of("cpu")), "session_over_plain": median(figures.of("session")),
+        "session_work_over_plain": median(figures.of("session work")),
         "seeds_over_no_views": figures.spread("over_no_views", max),
         "seeds_over_best_baseline_worst": figures.spread("over_best_baseline", max),
         "seeds_over_best_baseline_median": figures.spread("over_best_baseline", middle),
