@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import pickle
 import shutil
 import statistics
 import sys
@@ -19,9 +20,9 @@ from pathlib import Path
 import nearly
 from benchmarks.autoviews.matrix import Matrix, measured
 from benchmarks.autoviews.optimum import Clairvoyant, best_views
-from benchmarks.autoviews.replay import replayed, session_ratio
+from benchmarks.autoviews.replay import compared_sessions, replayed
 from benchmarks.autoviews.simulation import DELAY, Fixed, Rules, Simulated, Simulation
-from benchmarks.autoviews.workloads import DISTRIBUTIONS, sequence, workload
+from benchmarks.autoviews.workloads import DISTRIBUTIONS, Workload, sequence, workload
 from benchmarks.report import Record, Value, median, print_summary, print_table, write_json
 from nearly.autoview.options import Moment, Option
 from nearly.autoview.policies.known import policy_of
@@ -39,20 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 1 when an answer differed, or more was kept than may be."""
     options = parse(arguments)
     rows: list[Record] = []
-    figures: dict[str, list[float]] = {}
+    figures = Figures()
     mismatches: list[str] = []
     exceeded = 0
     for name in options.workloads:
         chosen = workload(name, options.scale, options.most)
         catalog = tempfile.mkdtemp(prefix="nearly-bench-")
         atexit.register(shutil.rmtree, catalog, ignore_errors=True)
-        with nearly.connect(lazy=True, path=catalog) as db:
-            for table, path in chosen.tables.items():
-                db.register(table, str(path))
-            held = db.autoview("64GB", policy="off")
-            held._worker.stop()
-            found = measured(db, chosen, options.options, options.views)
-            held.off()
+        found = _measurements(chosen, catalog, options)
         capacity = options.storage * _wanted_bytes(found)
         mismatches += found.mismatches
         print(f"\n{chosen.name}: {len(found.base)} queries, {len(found.bytes)} views, {capacity / 1e6:.2f} MB", file=sys.stderr)
@@ -64,11 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     exceeded += int(float(row["most bytes"] or 0) > capacity)
         rows += _studies(found, chosen.name, options.length, capacity) if not options.tiny else []
         error, different = replayed(chosen, found, capacity, options.sample, catalog)
-        figures.setdefault("simulation_error", []).append(error)
+        figures.note("simulation_error", 0, error)
         mismatches += different
     if options.session:
-        ratio, different = session_ratio(options.session, options.session_scale, options.workloads[0], options.tiny)
-        figures["session"] = [ratio]
+        mine, plain, different = compared_sessions(options.session, options.session_scale, options.workloads[0], options.tiny)
+        figures.note("session", 0, mine.seconds / plain.seconds)
+        figures.note("session work", 0, mine.worked / plain.worked)
         mismatches += different
     summary = summarize(figures, len(mismatches), exceeded)
     print_table(COLUMNS, rows)
@@ -83,6 +79,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }  # fmt: skip
         write_json(options.json, settings, summary, rows)
     return 1 if mismatches or exceeded else 0
+
+
+def _measurements(chosen: Workload, catalog: str, options: argparse.Namespace) -> Matrix:
+    """What is measured of a workload, once: in another run with the same settings it is taken from where it was put."""
+    settings = f"{chosen.name}-{options.scale}-{options.most}-{options.options}-{options.views}.pickle".replace(" ", "-")
+    file = None if options.measured is None else options.measured / settings
+    if file is not None and file.exists():
+        found: Matrix = pickle.loads(file.read_bytes())
+        return found
+    with nearly.connect(lazy=True, path=catalog) as db:
+        for table, path in chosen.tables.items():
+            db.register(table, str(path))
+        held = db.autoview("64GB", policy="off")
+        held._worker.stop()
+        found = measured(db, chosen, options.options, options.views)
+        held.off()
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(pickle.dumps(found))
+    return found
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -105,6 +121,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--session", type=int, default=300, help="queries of a real session with and without (default 300, 0: none)"
     )
     parser.add_argument("--session-scale", default=None, help="scale of that session's tables (default as --scale)")
+    parser.add_argument("--measured", type=Path, help="a directory where measurements are put, and taken from if they are there")
     parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
     parser.add_argument("--json", type=Path, help="write the report to this file")
     options = parser.parse_args(arguments)
@@ -124,7 +141,7 @@ def _wanted_bytes(matrix: Matrix) -> float:
 
 
 def _compared(
-    matrix: Matrix, queries: Sequence[int], capacity: float, seed: int, figures: dict[str, list[float]], order: str
+    matrix: Matrix, queries: Sequence[int], capacity: float, seed: int, figures: Figures, order: str
 ) -> list[dict[str, Value]]:
     """All policies over one order of queries, and the figures of the summary."""
     none = sum(matrix.base[query] for query in queries)
@@ -150,9 +167,10 @@ def _compared(
     mine = found["learned"]
 
     def note(name: str, value: float) -> None:
-        figures.setdefault(name, []).append(value)
+        figures.note(name, seed, value)
 
     note("over_no_views", mine.total / none)
+    note("ilp_over_no_views", found["ilp"].total / none)
     note("over_best_baseline", mine.total / best)
     if order in ("rzipf", "dzipf", "azipf"):
         note("over_ilp", mine.second_half / found["ilp"].second_half)
@@ -204,23 +222,43 @@ class EvictionOnly(Learned):
         return self._any.ranked(moment)
 
 
-def summarize(figures: dict[str, list[float]], mismatches: int, exceeded: int) -> Record:
-    """The figures of all workloads, orders and seeds; the worst, or the median."""
+class Figures:
+    """Ratios by name and seed, one for each workload and order."""
 
-    def spread(name: str) -> str:
-        values = figures.get(name) or [0.0]
-        return f"{min(values):.3f} to {max(values):.3f}"
+    def __init__(self) -> None:
+        self._found: dict[str, dict[int, list[float]]] = {}
 
+    def note(self, name: str, seed: int, value: float) -> None:
+        self._found.setdefault(name, {}).setdefault(seed, []).append(value)
+
+    def of(self, name: str) -> list[float]:
+        return [value for values in self._found.get(name, {}).values() for value in values]
+
+    def spread(self, name: str, over: Callable[[Sequence[float]], float]) -> str:
+        """A figure of each seed alone, from the least to the greatest."""
+        values = sorted(over(values) for values in self._found[name].values())
+        return ", ".join(f"{value:.3f}" for value in values)
+
+
+def summarize(figures: Figures, mismatches: int, exceeded: int) -> Record:
+    """The figures of all workloads, orders and seeds, the worst or the median; then some of them for each seed alone."""
+    middle = statistics.median
     return {
-        "mismatches": mismatches, "over_no_views": max(figures["over_no_views"]),
-        "over_best_baseline_worst": max(figures["over_best_baseline"]),
-        "over_best_baseline_median": median(figures["over_best_baseline"]),
-        "over_ilp_median": median(figures["over_ilp"]), "storage_exceeded": exceeded,
-        "maintenance_over_recycler": statistics.median(figures["maintenance"]),
-        "simulation_error": max(figures["simulation_error"]),
-        "learner_cpu_share": max(figures["cpu"]), "session_over_plain": median(figures.get("session", [])),
-        "spread_over_no_views": spread("over_no_views"), "spread_over_best_baseline": spread("over_best_baseline"),
-        "spread_over_ilp": spread("over_ilp"),
+        "mismatches": mismatches, "over_no_views": max(figures.of("over_no_views")),
+        "over_no_views_median": middle(figures.of("over_no_views")),
+        "ilp_over_no_views": max(figures.of("ilp_over_no_views")),
+        "over_best_baseline_worst": max(figures.of("over_best_baseline")),
+        "over_best_baseline_median": middle(figures.of("over_best_baseline")),
+        "over_ilp_median": middle(figures.of("over_ilp")), "storage_exceeded": exceeded,
+        "maintenance_over_recycler": middle(figures.of("maintenance")),
+        "simulation_error": max(figures.of("simulation_error")),
+        "learner_cpu_share": max(figures.of("cpu")), "session_over_plain": median(figures.of("session")),
+        "session_work_over_plain": median(figures.of("session work")),
+        "seeds_over_no_views": figures.spread("over_no_views", max),
+        "seeds_over_best_baseline_worst": figures.spread("over_best_baseline", max),
+        "seeds_over_best_baseline_median": figures.spread("over_best_baseline", middle),
+        "seeds_over_ilp_median": figures.spread("over_ilp", middle),
+        "seeds_maintenance_over_recycler": figures.spread("maintenance", middle),
     }  # fmt: skip
 
 

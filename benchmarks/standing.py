@@ -1,7 +1,8 @@
 """Standing queries: deltas from kept states against recomputation, keeping everything, a greedy cache, and DuckDB.
 
-The experiments of "Intermittent Query Processing" on TPC-H: late data (E-I1), cleaning of one table after the other (E-I3), wrong
-predictions (E-I4, E-I5), budgets (E-I6), what may be injected (E-I7), and deletes (E-I8). Answers are compared with recomputation.
+The experiments of "Intermittent Query Processing" on TPC-H: late data (E-I1), a JOB-shaped database (E-I2), cleaning of one table
+after the other (E-I3), wrong predictions (E-I4, E-I5), budgets (E-I6), what may be injected (E-I7), and deletes (E-I8). Answers are
+compared with recomputation.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 import nearly
 from benchmarks.report import Record, median, print_summary, print_table, write_json
 from benchmarks.standings.arriving import DELETES, KEYS, Arriving, Tables, arrive
+from benchmarks.standings.arriving_movies import arrive_movies
 from benchmarks.standings.course import GREEDY, KEEP_ALL, OURS, RECOMPUTE, UNLIMITED, Courses, Run
 from benchmarks.standings.oracles import least, random_tree
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             costs = Costs()
             costs.measure()
             try:
-                rows = list(Experiments(data, Courses(db, store, costs), options).all())
+                rows = list(Experiments(data, Courses(db, store, costs), directory, options).all())
             finally:
                 store.close()
     finally:
@@ -82,14 +84,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 class Experiments:
     """The experiments, each some rows of the report."""
 
-    def __init__(self, data: Arriving, courses: Courses, options: argparse.Namespace) -> None:
-        self._data, self._courses, self._options = data, courses, options
+    def __init__(self, data: Arriving, courses: Courses, directory: Path, options: argparse.Namespace) -> None:
+        self._data, self._courses, self._directory, self._options = data, courses, directory, options
         self._cores = data.db._engine.cluster.sites.cores
 
     def all(self) -> Iterator[Record]:
         experiments = {
-            "E-I1": self.late, "E-I3": self.cleaning, "E-I4": self.sizes, "E-I5": self.completeness, "E-I6": self.budgets,
-            "E-I7": self.injection, "E-I8": self.deletes,
+            "E-I1": self.late, "E-I2": self.movies, "E-I3": self.cleaning, "E-I4": self.sizes, "E-I5": self.completeness,
+            "E-I6": self.budgets, "E-I7": self.injection, "E-I8": self.deletes,
         }  # fmt: skip
         for name, run in experiments.items():
             if not self._options.only or name in self._options.only:
@@ -117,6 +119,13 @@ class Experiments:
             again = self._courses.run(self._text(number), [versions[1], versions[3]], RECOMPUTE)
             yield record("one percent", number, OURS, run)
             yield record("one percent", number, RECOMPUTE, again)
+
+    def movies(self) -> Iterator[Record]:
+        """Joins of many tables, of which one percent is late."""
+        versions, texts = arrive_movies(self._data.db, f"{min(1.0, float(self._options.sf)):g}", self._directory)
+        for number, text in enumerate(texts, 1):
+            for strategy in (OURS, RECOMPUTE, KEEP_ALL):
+                yield record("E-I2", number, strategy, self._courses.run(text, versions, strategy))
 
     def cleaning(self) -> Iterator[Record]:
         """One table after the other is corrected, from 99 to 100 percent."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -56,19 +57,25 @@ def replayed(chosen: Workload, matrix: Matrix, capacity: float, length: int, cat
     return abs(told - real) / real, problems
 
 
-def session_ratio(length: int, scale: str, name: str, tiny: bool) -> tuple[float, list[str]]:
-    """Seconds of a session of mixed queries with automatic views, learning included, over those without."""
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Seconds of a session from its first query to its last, those that processors worked for it, and its answers."""
+
+    seconds: float
+    worked: float
+    answers: Mapping[str, object]
+
+
+def compared_sessions(length: int, scale: str, name: str, tiny: bool) -> tuple[Session, Session, list[str]]:
+    """A session of mixed queries with automatic views, learning included, and one without; and which answers differ."""
     chosen = workload(name, scale, 4 if tiny else 30)
     texts = _native(chosen)
     random = np.random.default_rng(5)
     shares = 1.0 / np.arange(1, len(texts) + 1)
     queries = [texts[place] for place in random.choice(len(texts), length, p=shares / shares.sum())]
-    plain, expected = _session(chosen, queries, None)
-    mine, found = _session(chosen, queries, "200MB")
-    problems = [
-        problem for text in expected if text in found and (problem := difference(expected[text], found[text], text)) is not None
-    ]
-    return mine / plain, problems
+    plain, mine = _session(chosen, queries, None), _session(chosen, queries, "200MB")
+    problems = [difference(expected, mine.answers[text], text) for text, expected in plain.answers.items()]
+    return mine, plain, [each for each in problems if each is not None]
 
 
 def _native(chosen: Workload) -> list[str]:
@@ -79,14 +86,14 @@ def _native(chosen: Workload) -> list[str]:
         return [text for text in chosen.queries if is_native(db, db._engine.plan(text))]
 
 
-def _session(chosen: Workload, queries: Sequence[str], storage: str | None) -> tuple[float, dict[str, object]]:
+def _session(chosen: Workload, queries: Sequence[str], storage: str | None) -> Session:
     with tempfile.TemporaryDirectory(prefix="nearly-bench-") as catalog, nearly.connect(lazy=True, path=catalog) as db:
         for table, path in chosen.tables.items():
             db.register(table, str(path))
         if storage is not None:
             db.autoview(storage)
         found = {}
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.process_time()
         for text in queries:
             found[text] = db.sql(text).exact().table
-        return time.perf_counter() - began, found
+        return Session(time.perf_counter() - began, time.process_time() - worked, found)

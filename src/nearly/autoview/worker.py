@@ -23,6 +23,8 @@ QUIET = 0.3
 """Seconds without a query after which it is taken to be quiet."""
 GLANCE = 0.2
 CLOSING_SECONDS = 10.0
+BESIDE = 0.05
+"""The share of the time that work beside queries may take: it slows them."""
 
 
 class Worker:
@@ -36,6 +38,8 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name="nearly-autoview", daemon=True)
         self.seconds = 0.0
         """Time that learning, that is training, took."""
+        self._began = time.monotonic()
+        self._beside_seconds = 0.0
 
     def start(self) -> None:
         self._thread.start()
@@ -62,9 +66,16 @@ class Worker:
     def _beside(self) -> None:
         """What may be done beside queries, since it reads no rows: without it, a session that never rests would make nothing."""
         with self._working:
-            while not self._stopping.is_set() and self._done(self._mine):
-                pass
+            while not self._stopping.is_set() and self._may_work_beside():
+                began = time.thread_time()
+                found = self._done(self._mine)
+                self._beside_seconds += time.thread_time() - began
+                if not found:
+                    break
             self._done(self._learn)
+
+    def _may_work_beside(self) -> bool:
+        return self._beside_seconds <= BESIDE * (time.monotonic() - self._began)
 
     def settle(self) -> None:
         """Do all that waits, now."""

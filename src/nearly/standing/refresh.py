@@ -163,12 +163,11 @@ class _Course:
         upkeep.answer, upkeep.source = finished(rows, upkeep.query.query), "native"
         upkeep.tables = self.tables
         took = time.perf_counter() - self.began
-        upkeep.quickest = min(took, upkeep.quickest or took)
+        stages = [run.seconds for run in self.moving.stages if run.rows]
         if self.expected is not None:
-            upkeep.costs.observe(f"standing {CHANGE}", self.expected, took)
+            upkeep.observe(took, len(stages) * min(stages, default=0.0))
         keep_within(upkeep, self.moving, self.prediction)
-        stages = sum(1 for run in self.moving.stages if run.rows)
-        return Refresh(CHANGE, self.reason, took, self.changed, versions(self.tables), stages, self.expected)
+        return Refresh(CHANGE, self.reason, took, self.changed, versions(self.tables), len(stages), self.expected)
 
 
 def changed_since(upkeep: Upkeep, tables: Mapping[str, Table]) -> dict[str, Expected]:
@@ -223,7 +222,8 @@ def _natively(
             made[group] = Input(name, group.columns)
         upkeep.answer = finished(found.rows_of(over_stored(upkeep.plan, made)), upkeep.query.query)
         upkeep.tables, upkeep.source = tables, "native"
-        took = upkeep.whole_seconds = time.perf_counter() - began
+        took = time.perf_counter() - began
+        upkeep.computed(tables, took)
         if upkeep.forced != WHOLE:
             measure(upkeep, found, tables, took)
             upkeep.planned = None

@@ -22,10 +22,26 @@ from nearly.standing.states import State, StateStore
 
 FIRST, CHANGE, WHOLE, SAME = "first", "change", "whole", "same"
 """How an answer came about: the first one; from changes; computed as a whole; or nothing had changed."""
-HORIZON = 3.0
-"""A state is made if it pays within so many refreshes like the next."""
+HORIZON = 10.0
+"""A state is made if it pays within so many refreshes like the next: it is made when the answer is there, and nobody waits."""
 SURE = 1.0
 """Changes are taken where they are expected to cost at most this share of computing all."""
+SLOWEST = 8.0
+"""The planner is taken to be wrong by this factor at most."""
+FREE = Budget(float("inf"), float("inf"))
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The last refresh from changes: the seconds that the planner said, those it took, and those of them that any change takes."""
+
+    said: float
+    took: float
+    fixed: float
+
+    def expected(self, said: float) -> float:
+        """What another refresh takes of which the planner says so many seconds."""
+        return self.fixed + (self.took - self.fixed) * said / self.said
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +61,8 @@ class Refresh:
 class Upkeep:
     """One standing query: its last answer, the versions that it is of, and the states it keeps.
 
-    `whole_seconds` is how long computing all took last, `quickest` the least that a refresh from changes did.
+    `whole_seconds` is how long computing all took last, `slower` how many times what the planner says that was, and `observed` what
+    the last refresh from changes took.
     `rows` and `widths` were measured of parts of the plan; of others, `shares` tells their rows relative to those of their tables.
     `basis` is what the plan is right for, beside all rows that its tables may have.
     `fixed` are the plans whose rows must be kept instead of those the planner chooses; `forced` is how each answer is computed.
@@ -69,7 +86,10 @@ class Upkeep:
     plan_seconds: float = 0.0
     made_seconds: float = 0.0
     whole_seconds: float = 0.0
-    quickest: float = 0.0
+    slower: float = 1.0
+    observed: Observed | None = None
+    said: float = 0.0
+    """The planner's seconds of the refresh at hand, if it is one from changes."""
     source: str = "native"
     rows: dict[Plan, float] = field(default_factory=dict)
     shares: dict[Plan, float] = field(default_factory=dict)
@@ -110,7 +130,7 @@ class Upkeep:
         if self.basis is not None:
             self.release()
             self.query = maintained(self.engine, self.query.text, tables.values())
-            self.planned, self.rows, self.shares, self.widths = None, {}, {}, {}
+            self.planned, self.observed, self.rows, self.shares, self.widths = None, None, {}, {}, {}
         self.basis = found
         return True
 
@@ -139,21 +159,38 @@ class Upkeep:
         return found
 
     def expected(self, seconds: float) -> float:
-        """What a refresh from changes will take, where the planner says so many seconds: no less than the quickest so far."""
-        return max(self.costs.corrected(f"standing {CHANGE}", seconds), self.quickest)
+        """What a refresh from changes will take, where the planner says so many seconds: told by the last one, if there was one.
+
+        Else by what computing all took: what makes the one slower than the planner says, as others who use the machine, does so
+        with the other.
+        """
+        if self.observed is not None:
+            return self.observed.expected(seconds)
+        return self.costs.corrected(f"standing {CHANGE}", self.slower * seconds)
+
+    def computed(self, tables: Mapping[str, Table], took: float) -> None:
+        """Learn from computing all."""
+        said = choose(self.root(tables, {}), self.prices(), FREE, self.allowed, whole=True, only=()).seconds
+        self.whole_seconds, self.slower = took, min(max(took / max(said, 1e-6), 1.0), SLOWEST)
+
+    def observe(self, took: float, fixed: float) -> None:
+        """Learn from a refresh from changes."""
+        if self.said > 0:
+            self.costs.observe(f"standing {CHANGE}", self.costs.corrected(f"standing {CHANGE}", self.slower * self.said), took)
+            self.observed = Observed(self.said, took, min(took, fixed))
 
     def pays(self, tables: Mapping[str, Table], changed: Mapping[str, Expected]) -> tuple[bool, float]:
         """Whether changes are taken from what is kept, or all is computed again; and the seconds this is expected to take."""
         foreseen = all(name in self.planned_for and each.rows <= 2 * self.planned_for[name].rows for name, each in changed.items())
         if foreseen and self.planned is not None and self.held:
-            expected = self.expected(self.planned.seconds)
+            self.said = self.planned.seconds
+            expected = self.expected(self.said)
             if expected <= SURE * self.whole_seconds:
                 return True, expected
         root = self.root(tables, {name: each.rows for name, each in changed.items()})
-        free = Budget(float("inf"), float("inf"))
-        by_change = choose(root, self.prices(), free, self.allowed, whole=True, only=tuple(self.held)).seconds
-        whole = choose(root, self.prices(), free, self.allowed, whole=True, only=()).seconds
-        change, all_ = self.expected(by_change), self.whole_seconds or whole
+        self.said = choose(root, self.prices(), FREE, self.allowed, whole=True, only=tuple(self.held)).seconds
+        whole = choose(root, self.prices(), FREE, self.allowed, whole=True, only=()).seconds
+        change, all_ = self.expected(self.said), self.whole_seconds or whole
         return change <= SURE * all_, min(change, all_)
 
 

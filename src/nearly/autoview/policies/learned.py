@@ -53,6 +53,8 @@ class Learned(Policy):
         self._dared: Option | None = None
         self._lives: dict[str, tuple[int, int]] = {}
         """How often a view was lost to changed tables, and how many queries it lived in all."""
+        self._costs: dict[str, float] = {}
+        """What making a view cost the query that made it last."""
 
     def ranked(self, moment: Moment) -> Sequence[Option]:
         self.demand.note(moment)
@@ -96,8 +98,9 @@ class Learned(Policy):
         return 1 / (1 - DISCOUNT + losses / (lived + YOUNG))
 
     def _cost(self, option: Option) -> float:
-        """What making a view costs: what that took before, else what is expected, as far as expectations can be trusted."""
-        return option.cost * (1.0 if option.known is not None else self.demand.ratio)
+        """What making a view costs: what it did before, else what is expected, as far as expectations can be trusted."""
+        found = self._costs.get(option.id)
+        return option.cost * self.demand.ratio if found is None else found
 
     def value(self, holding: Holding, moment: Moment) -> float:
         """Credit for a byte."""
@@ -118,7 +121,7 @@ class Learned(Policy):
         return gained > lost
 
     def made(self, holding: Holding, moment: Moment) -> None:
-        holding.unpaid = holding.cost
+        holding.unpaid = self._costs[holding.id] = holding.cost
         self.credits.begin(holding, moment.step)
         self._begin(holding, moment)
 
@@ -171,7 +174,7 @@ class Learned(Policy):
     def content(self) -> Mapping[str, Any]:
         return {
             "agent": self.agent.content(), "demand": self.demand.content(), "credits": self.credits.content(),
-            "lives": {id_: list(each) for id_, each in self._lives.items()},
+            "lives": {id_: list(each) for id_, each in self._lives.items()}, "costs": self._costs,
         }  # fmt: skip
 
     def restore(self, content: Mapping[str, Any]) -> None:
@@ -179,3 +182,4 @@ class Learned(Policy):
         self.demand.restore(content["demand"])
         self.credits.restore(content["credits"])
         self._lives = {id_: (losses, lived) for id_, (losses, lived) in content["lives"].items()}
+        self._costs = dict(content.get("costs", {}))

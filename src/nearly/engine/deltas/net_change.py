@@ -182,14 +182,19 @@ def _parts(
 def planned_delta(plan: Plan, tables: Tables, stored: Mapping[Plan, Plan], parts: tuple[Plan, ...] = ()) -> Delta | None:
     """The stages of a change: the same from refresh to refresh, since they name tables, not versions."""
     large = frozenset(table.name.lower() for table in tables.all if table.rows > STATIC_ROWS)
-    return _delta(plan, tables.changes, tuple(stored.items()), large, parts)
+    return _delta(plan, tables.changes, tuple(stored.items()), large, parts, tables.keys)
 
 
 @lru_cache(maxsize=256)
 def _delta(
-    plan: Plan, changes: Changes, stored: tuple[tuple[Plan, Plan], ...], large: frozenset[str], parts: tuple[Plan, ...]
+    plan: Plan,
+    changes: Changes,
+    stored: tuple[tuple[Plan, Plan], ...],
+    large: frozenset[str],
+    parts: tuple[Plan, ...],
+    keys: tuple[tuple[str, tuple[str, ...]], ...],
 ) -> Delta | None:
-    return delta(plan, dict(changes), dict(stored), large, parts)
+    return delta(plan, dict(changes), dict(stored), large, parts, dict(keys))
 
 
 def _whole(plan: Plan, tables: Tables, stored: Mapping[Plan, Plan], parts: tuple[Plan, ...] = ()) -> Delta:

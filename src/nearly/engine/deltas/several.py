@@ -109,7 +109,7 @@ def _run(
     if not tables.moved or not parts:
         return dict.fromkeys(parts)
     large = frozenset(table.name.lower() for table in tables.all if table.rows > STATIC_ROWS)
-    stages, found = _deltas(parts, tables.changes, tuple(stored.items()), large)
+    stages, found = _deltas(parts, tables.changes, tuple(stored.items()), large, tables.keys)
     runner.read_changes()
     for stage in stages:
         runner.run(stage.name, stage.plan)
@@ -130,6 +130,7 @@ def _deltas(
     changes: tuple[tuple[str, TableChange], ...],
     stored: tuple[tuple[Plan, Plan], ...],
     large: frozenset[str],
+    keys: tuple[tuple[str, tuple[str, ...]], ...],
 ) -> tuple[tuple[Stage, ...], tuple[Changed | None, ...]]:
     """The same from refresh to refresh: stages name tables, not versions."""
-    return deltas_of(parts, dict(changes), dict(stored), large)
+    return deltas_of(parts, dict(changes), dict(stored), large, dict(keys))

@@ -45,6 +45,13 @@ class Tables:
     def changes(self) -> tuple[tuple[str, TableChange], ...]:
         return tuple((name, each.names) for name, each in sorted(self.moved.items()))
 
+    @property
+    def keys(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The columns that tell the rows of a table apart in both versions, by its name in lower case."""
+        found = {table.name.lower(): table.key for table in self.same if table.key}
+        found |= {name: each.after.key for name, each in self.moved.items() if each.after.key == each.before.key}
+        return tuple(sorted((name, key) for name, key in found.items() if key))
+
 
 def versions_of(
     engine: Engine, plan: Plan, before: Mapping[str, Table], after: Mapping[str, Table], stored: Iterable[Plan] = ()

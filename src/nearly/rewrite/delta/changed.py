@@ -12,6 +12,8 @@ from nearly.errors import Unsupported
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal
 from nearly.plan.nodes import Filter, GroupBy, Input, Output, Plan, Project, Scan, SetOperation, passed
+from nearly.plan.properties import keys
+from nearly.plan.schema import TableSchema
 from nearly.plan.types import BOOLEAN, LONG
 
 WEIGHT = "nearly_weight"
@@ -76,13 +78,14 @@ class Deltas:
 
     `changes` are the tables that changed, by the names of the scans; a scan of such a table means its new version. `stored` says
     where the old rows of some parts of the plan can be read, under the same columns. `large` are tables that should only be asked
-    for keys, in lower case.
+    for keys, in lower case. `keys` are the columns that tell the rows of a table apart, where that is known.
     """
 
     rules: Mapping[type[Plan], Rule]
     changes: Mapping[str, TableChange]
     stored: Mapping[Plan, Plan] = field(default_factory=dict)
     large: Collection[str] = ()
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fresh: FreshNames = field(default_factory=lambda: FreshNames("delta"))
     stages: list[Stage] = field(default_factory=list)
     _made: dict[Plan, Changed | None] = field(default_factory=dict)
@@ -132,6 +135,11 @@ class Deltas:
         """Whether a plan reads a large table."""
         names = (node.table.lower() for node in plan.walk() if isinstance(node, Scan))
         return any(name.removesuffix(BEFORE) in self.large for name in names)
+
+    def is_told_apart(self, plan: Plan, names: Collection[str]) -> bool:
+        """Whether no two rows of a part of the plan are equal in some columns."""
+        found = keys(plan, lambda name: TableSchema(name, (), self.keys.get(name.lower(), ())))
+        return any(key <= set(names) for key in found)
 
     def old(self, plan: Plan) -> Plan:
         """The plan over the tables as they were."""

@@ -38,13 +38,15 @@ def delta(
     stored: Mapping[Plan, Plan] | None = None,
     large: Collection[str] = (),
     parts: Sequence[Plan] = (),
+    keys: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Delta | None:
     """How the rows of a rewritten plan change, and those of some parts of it; None when none of its tables did.
 
     `changes` are the tables that changed, by their names in lower case. `stored` tells where the old rows of parts of the plan lie.
-    Tables that are `large` are read by keys wherever these are known.
+    Tables that are `large` are read by keys wherever these are known. `keys` tell the rows of tables apart, by their names in lower
+    case.
     """
-    deltas = Deltas(RULES, changes, stored or {}, large)
+    deltas = Deltas(RULES, changes, stored or {}, large, keys or {})
     found = deltas.of(plan)
     if found is None:
         return None
@@ -54,9 +56,13 @@ def delta(
 
 
 def deltas_of(
-    plans: Sequence[Plan], changes: Mapping[str, TableChange], stored: Mapping[Plan, Plan], large: Collection[str] = ()
+    plans: Sequence[Plan],
+    changes: Mapping[str, TableChange],
+    stored: Mapping[Plan, Plan],
+    large: Collection[str] = (),
+    keys: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[tuple[Stage, ...], tuple[Changed | None, ...]]:
     """How the rows of several parts of one plan change, in common stages; each change is a stage of its own."""
-    deltas = Deltas(RULES, changes, stored, large)
+    deltas = Deltas(RULES, changes, stored, large, keys or {})
     found = tuple(deltas.kept(plan) for plan in plans)
     return tuple(deltas.stages), found

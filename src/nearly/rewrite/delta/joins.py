@@ -5,7 +5,7 @@ Law: (a + da) b - a b = da b, one table after the other; n tables have n terms, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -31,15 +31,16 @@ def inner_join(deltas: Deltas, plan: Join) -> Changed | None:
         change = deltas.kept(relation)
         if change is not None:
             before = [_now(deltas, each) for each in relations[:place]]
-            after = [_Rows(deltas.old(each)) for each in relations[place + 1 :]]
-            terms.append(_term(deltas, plan.columns, change, [*before, *after], parts))
+            after = [_Rows(each, deltas.old(each)) for each in relations[place + 1 :]]
+            terms.append(_term(deltas, plan.columns, relation, change, [*before, *after], parts))
     return deltas.union(plan.columns, terms) if terms else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A relation in one version; where that is told by an older one and its change, each row counts by its weight."""
+    """A relation of a join in one version; where that is told by an older one and its change, each row counts by its weight."""
 
+    relation: Plan
     plan: Plan
     weight: Column | None = None
 
@@ -48,20 +49,26 @@ def _now(deltas: Deltas, relation: Plan) -> _Rows:
     """A relation as it is: of one that is stored, what was and the change, without looking at its tables."""
     change = deltas.kept(relation) if relation in deltas.stored else None
     if change is None:
-        return _Rows(deltas.now(relation))
+        return _Rows(relation, deltas.now(relation))
     both = deltas.union(relation.columns, (deltas.weighted(deltas.old(relation), relation.columns, ONE), change))
-    return _Rows(both.plan, both.weight)
+    return _Rows(relation, both.plan, both.weight)
 
 
 def _term(
-    deltas: Deltas, columns: Sequence[Column], change: Changed, others: Sequence[_Rows], parts: Sequence[Expression]
+    deltas: Deltas,
+    columns: Sequence[Column],
+    relation: Plan,
+    change: Changed,
+    others: Sequence[_Rows],
+    parts: Sequence[Expression],
 ) -> Changed:
-    """A change joined with all others, first with those that are simply read: of the rest only keys that then occur are asked."""
-    current, waiting, left = change.plan, list(others), list(parts)
+    """A change of a relation joined with all others, those of which it finds few rows first: of the rest only keys are asked."""
+    current, waiting, left, joined = change.plan, list(others), list(parts), [relation]
     weights: list[Expression] = [change.weight]
     while waiting:
-        chosen = _next(current, waiting, left)
+        chosen = _next(deltas, joined, current, waiting, left)
         waiting = [each for each in waiting if each is not chosen]
+        joined.append(chosen.relation)
         rows = chosen.plan
         few = chosen.weight is None and (not is_simple(rows) or deltas.is_large(rows))
         matches = _matches(current, rows, left) if few else []
@@ -79,15 +86,32 @@ def _term(
     return deltas.weighted(current, columns, reduce(lambda a, b: Call(LONG, "*", (a, b)), weights))
 
 
-def _next(current: Plan, waiting: Sequence[_Rows], parts: list[Expression]) -> _Rows:
-    """The relation to join now: one that an equality connects and that is simply read, if there is one."""
+def _next(deltas: Deltas, joined: Sequence[Plan], current: Plan, waiting: Sequence[_Rows], parts: list[Expression]) -> _Rows:
+    """The relation to join now: one that an equality connects, of which few rows are found, and that is simply read."""
     equalities = [part for part in parts if is_equality(part)]
 
-    def urgency(relation: _Rows) -> tuple[bool, bool, bool]:
-        linked, equal = connects(current, relation.plan, parts), connects(current, relation.plan, equalities)
-        return (not linked, not is_simple(relation.plan), not equal)
+    def urgency(rows: _Rows) -> tuple[bool, int, bool, bool]:
+        linked, equal = connects(current, rows.plan, parts), connects(current, rows.plan, equalities)
+        return (not linked, _found(deltas, joined, current, rows, parts), not is_simple(rows.plan), not equal)
 
     return min(waiting, key=urgency)
+
+
+ONE_ROW, OWN_ROWS, ANY_ROWS = range(3)
+"""How many rows a row finds: one at most; those that only it finds, so that all rows find each once at most; or any."""
+
+
+def _found(deltas: Deltas, joined: Sequence[Plan], current: Plan, rows: _Rows, parts: Sequence[Expression]) -> int:
+    """How many rows of a relation a row finds, as far as the keys of tables tell."""
+    pairs = equal_pairs(rows.relation, current, parts)
+    if deltas.is_told_apart(rows.relation, _names(theirs for theirs, _ in pairs)):
+        return ONE_ROW
+    mine = _names(own for _, own in pairs)
+    return OWN_ROWS if any(deltas.is_told_apart(each, mine) for each in joined) else ANY_ROWS
+
+
+def _names(expressions: Iterable[Expression]) -> set[str]:
+    return {each.name for each in expressions if isinstance(each, Column)}
 
 
 def _matches(current: Plan, chosen: Plan, parts: Sequence[Expression]) -> list[Match]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice, permutations, product
 
 from nearly.plan.canonical import fingerprint, in_order
@@ -97,6 +98,7 @@ def identity(leaf: Plan) -> str:
     return leaf.table.lower() if isinstance(leaf, Scan) else shape(leaf)
 
 
+@lru_cache(maxsize=4096)  # a query is compared with many views
 def shape(plan: Plan) -> str:
     """What a plan computes, without what is known of a table's version and nulls, which is no part of what is asked."""
     return fingerprint(plan.transform(_anyhow))
