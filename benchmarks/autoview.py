@@ -24,10 +24,10 @@ from benchmarks.autoviews.replay import compared_sessions, replayed
 from benchmarks.autoviews.simulation import DELAY, Fixed, Rules, Simulated, Simulation
 from benchmarks.autoviews.workloads import DISTRIBUTIONS, Workload, sequence, workload
 from benchmarks.report import Record, Value, median, print_summary, print_table, write_json
-from nearly.autoview.options import Moment, Option
+from nearly.autoview.options import Occasion, Option
 from nearly.autoview.policies.known import policy_of
 from nearly.autoview.policies.learned import Learned
-from nearly.autoview.policies.policy import Policy
+from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.policies.simple import Lfu
 
 TINY = {"scale": "0.01", "most": 4, "views": 6, "length": 60, "seeds": 1, "sample": 12, "session": 12, "storage": 0.5}
@@ -147,7 +147,7 @@ def _compared(
     none = sum(matrix.base[query] for query in queries)
     found: dict[str, Simulated] = {}
     chosen = best_views(matrix, queries, capacity)
-    trials: dict[str, tuple[Callable[[], Policy], Rules]] = {
+    trials: dict[str, tuple[Callable[[], ViewPolicy], Rules]] = {
         "learned": (lambda: Learned(seed), Rules(capacity)),
         **{name: (partial(policy_of, name, seed), Rules(capacity, told_costs=name == "recycler")) for name in BASELINES},
         "so recycler": (lambda: policy_of("recycler", seed), Rules(capacity)),
@@ -192,7 +192,7 @@ def _studies(matrix: Matrix, name: str, length: int, capacity: float) -> list[Re
     trained = Learned(0)
     Simulation(matrix, trained, Rules(capacity)).run(queries)
     trained.agent.least = 0.0
-    trials: dict[str, tuple[Policy, Rules]] = {
+    trials: dict[str, tuple[ViewPolicy, Rules]] = {
         "learned before": (trained, Rules(capacity)),
         "eviction only": (EvictionOnly(0), Rules(capacity)),
         **{f"storage {share:g}": (Learned(0), Rules(capacity * share)) for share in (0.25, 0.5, 2.0, 4.0)},
@@ -217,7 +217,7 @@ class EvictionOnly(Learned):
         super().__init__(seed)
         self._any = Lfu(seed)
 
-    def ranked(self, moment: Moment) -> Sequence[Option]:
+    def ranked(self, moment: Occasion) -> Sequence[Option]:
         super().ranked(moment)
         return self._any.ranked(moment)
 

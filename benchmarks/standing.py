@@ -29,7 +29,7 @@ from benchmarks.tpch.queries import query
 from nearly.engine.costs import Costs
 from nearly.standing.actions import Allowed, Prices
 from nearly.standing.arrivals import Expected
-from nearly.standing.planner import Budget, choose
+from nearly.standing.planner import StateBudget, choose
 from nearly.standing.states import StateStore
 
 FLAT = (1, 3, 5, 6, 7, 8, 9, 10, 12, 14, 19)
@@ -171,7 +171,7 @@ class Experiments:
             text = self._text(number)
             most = self._courses.run(text, versions).memory
             for share in (0.0, 0.1, 0.25, 0.5, 1.0):
-                budget = Budget(share * most)
+                budget = StateBudget(share * most)
                 for strategy in (OURS, GREEDY):
                     yield record("E-I6", number, f"{strategy} {share:.0%}", self._courses.run(text, versions, strategy, budget))
 
@@ -251,7 +251,7 @@ def optimal_of_random() -> float:
         pick = random.Random(seed)
         tree = random_tree(pick, pick.randint(1, 4), count())
         memory = float(pick.randint(0, int(sum(each.bytes for each in tree.walk())) + 1))
-        found = choose(tree, Prices(), Budget(memory)).seconds
+        found = choose(tree, Prices(), StateBudget(memory)).seconds
         right += abs(found - least(tree, Prices(), Allowed(), memory)) <= 1e-9 * max(found, 1e-12)
     return right / TREES
 

@@ -29,7 +29,7 @@ from rich.terminal_theme import DIMMED_MONOKAI
 import nearly
 from nearly.display.status import waiting
 from nearly.display.terminal import Screen
-from nearly.web.server import Addresses, Server, Settings
+from nearly.web.server import Addresses, Server, ServerSettings
 
 PICTURES = Path(__file__).with_name("pictures")
 CITIES = ["Berlin", "Lisbon", "Madrid", "Oslo", "Paris", "Porto", "Rome", "Vienna"]
@@ -85,7 +85,7 @@ def terminal(db: nearly.Session) -> None:
 
 @contextmanager
 def served(db: nearly.Session) -> Iterator[Addresses]:
-    server = Server(db, Settings(port=0, wire_port=None))
+    server = Server(db, ServerSettings(port=0, wire_port=None))
     told: queue.Queue[Addresses] = queue.Queue()
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(told.put)), daemon=True)
     thread.start()

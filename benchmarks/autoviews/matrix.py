@@ -26,7 +26,7 @@ from nearly.autoview.keeping import Keeping
 from nearly.autoview.making import Intention
 from nearly.autoview.options import Holding, Option
 from nearly.autoview.rewriter import Rewriting
-from nearly.autoview.store import Kept
+from nearly.autoview.store import MadeView
 from nearly.engine.native.running import Running
 from nearly.engine.planner import Prepared
 from nearly.engine.results import finished
@@ -129,7 +129,7 @@ def is_native(db: nearly.Session, prepared: Prepared) -> bool:
         return db._engine.at(prepared.snapshot).native_rows(prepared.query.plan) is not None
 
 
-def _make(keeping: Keeping, prepared: Prepared, candidate: Candidate, found: Matrix) -> Kept | None:
+def _make(keeping: Keeping, prepared: Prepared, candidate: Candidate, found: Matrix) -> MadeView | None:
     source = Rewriting(candidate.stored.maintained, (), 0.0)
     option = Option(candidate.id, candidate.shape, 0.0, 0.0, 0.0, 0.0)
     began = time.perf_counter()
@@ -145,7 +145,7 @@ def _make(keeping: Keeping, prepared: Prepared, candidate: Candidate, found: Mat
     return kept
 
 
-def _measure_pairs(db: nearly.Session, keeping: Keeping, prepared: Sequence[Prepared], kept: Kept, found: Matrix) -> None:
+def _measure_pairs(db: nearly.Session, keeping: Keeping, prepared: Sequence[Prepared], kept: MadeView, found: Matrix) -> None:
     running = Running()
     for number, ready in enumerate(prepared):
         tables = {table.name.lower(): table for table in ready.snapshot}

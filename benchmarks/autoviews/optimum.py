@@ -16,8 +16,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import lil_matrix
 
 from benchmarks.autoviews.matrix import Matrix
-from nearly.autoview.options import Holding, Moment, Option
-from nearly.autoview.policies.policy import Policy
+from nearly.autoview.options import Holding, Occasion, Option
+from nearly.autoview.policies.policy import ViewPolicy
 
 SECONDS = 20.0
 
@@ -54,7 +54,7 @@ def best_views(matrix: Matrix, queries: Sequence[int], capacity: float, noise: f
     return [] if found.x is None else [view for view, number in place.items() if found.x[number] > 0.5]
 
 
-class Clairvoyant(Policy):
+class Clairvoyant(ViewPolicy):
     """Belady's rule with perfect knowledge: makes what helps the query at hand most, lets go of what is used again last."""
 
     name = "belady"
@@ -71,12 +71,12 @@ class Clairvoyant(Policy):
     def _served(self, query: int) -> list[str]:
         return [view for view in self._matrix.pair[query] if self._matrix.gain(query, view) > 0]
 
-    def ranked(self, moment: Moment) -> Sequence[Option]:
+    def ranked(self, moment: Occasion) -> Sequence[Option]:
         query = int(moment.question)
         best = max((self._matrix.gain(query, each.id) for each in moment.kept), default=0.0)
         gains: Mapping[str, float] = {each.id: self._matrix.gain(query, each.id) for each in moment.options}
         worth = [each for each in moment.options if gains[each.id] > max(best, 0.0)]
         return sorted(worth, key=lambda each: -gains[each.id])[:1]
 
-    def value(self, holding: Holding, moment: Moment) -> float:
+    def value(self, holding: Holding, moment: Occasion) -> float:
         return -float(self._next[moment.step].get(holding.id, len(self._next) + 1))

@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks.autoviews.matrix import Matrix
 from nearly.autoview.keeping import COMPARED, TRIED
-from nearly.autoview.options import Holding, Moment, Option
-from nearly.autoview.policies.policy import Policy
+from nearly.autoview.options import Holding, Occasion, Option
+from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.rewriter import CHEAPER
 
 DELAY = 20
@@ -61,7 +61,7 @@ class Simulated:
 class Simulation:
     """One policy over one workload."""
 
-    def __init__(self, matrix: Matrix, policy: Policy, rules: Rules) -> None:
+    def __init__(self, matrix: Matrix, policy: ViewPolicy, rules: Rules) -> None:
         self.matrix, self.policy, self.rules = matrix, policy, rules
         self.kept: dict[str, Holding] = {}
         self.found = Simulated()
@@ -88,7 +88,7 @@ class Simulation:
     def _query(self, step: int, query: int) -> None:
         used = self._best(query)
         usual = self.matrix.base[query] if used is None else self.matrix.pair[query][used]
-        moment = Moment(step, str(query), self._current(query), list(self.kept.values()), self.rules.capacity, usual)
+        moment = Occasion(step, str(query), self._current(query), list(self.kept.values()), self.rules.capacity, usual)
         began = time.thread_time()
         made = self._make(moment, query)
         self.found.policy_seconds += time.thread_time() - began
@@ -123,7 +123,7 @@ class Simulation:
         best = min(shares, default=(1.0, ""))
         return best[1] if best[0] <= CHEAPER else None
 
-    def _use(self, step: int, query: int, view: str, moment: Moment) -> None:
+    def _use(self, step: int, query: int, view: str, moment: Occasion) -> None:
         holding = self.kept[view]
         holding.uses += 1
         holding.last = step
@@ -146,7 +146,7 @@ class Simulation:
                 self._measured[query, view] = self.matrix.gain(query, view)
                 self.policy.measured(str(query), view, self._measured[query, view])
 
-    def _make(self, moment: Moment, query: int) -> str | None:
+    def _make(self, moment: Occasion, query: int) -> str | None:
         ranked = [each for each in self.policy.ranked(moment) if each.bytes <= moment.capacity and each.id not in self.kept]
         for option in ranked[:TRIED]:
             size = self.matrix.bytes[option.id]
@@ -173,7 +173,7 @@ class Simulation:
             self.policy.lost(view)
 
 
-class Fixed(Policy):
+class Fixed(ViewPolicy):
     """Views that someone chose beforehand: each is made by the first query that can, and none goes."""
 
     name = "fixed"
@@ -181,5 +181,5 @@ class Fixed(Policy):
     def __init__(self, chosen: Mapping[str, object] | Sequence[str]) -> None:
         self._chosen = set(chosen)
 
-    def ranked(self, moment: Moment) -> Sequence[Option]:
+    def ranked(self, moment: Occasion) -> Sequence[Option]:
         return [each for each in moment.options if each.id in self._chosen]

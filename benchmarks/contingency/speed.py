@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from nearly.algebra.boxes import EVERYWHERE
-from nearly.missing.joins.edge_cover import Relation, edge_cover, product
+from nearly.missing.joins.edge_cover import JoinRelation, edge_cover, product
 from nearly.missing.programmes.aggregate_range import Ranger
 from nearly.missing.programmes.cells import TimeLimit, decompose
 from nearly.missing.programmes.effects import MissingMeasure, RangeQuestion
@@ -79,13 +79,13 @@ def _constraint(draw: random.Random, a: int, c: int, b: int, d: int, lowest: int
 
 def triangle(size: int) -> tuple[float, float, float]:
     """Bound, theory (N ** 1.5) and product of the triangle query over three edge tables of N rows."""
-    relations = [Relation(name, frozenset(name), frozenset(name)) for name in ("ab", "bc", "ca")]
+    relations = [JoinRelation(name, frozenset(name), frozenset(name)) for name in ("ab", "bc", "ca")]
     sizes = [float(size)] * 3
     return edge_cover(relations, sizes).bound, float(size) ** 1.5, product(sizes)
 
 
 def chain(size: int) -> tuple[float, float, float]:
     """Bound, theory (K ** 3) and product of a chain of five tables of K rows."""
-    relations = [Relation(name, frozenset(name), frozenset(name)) for name in ("12", "23", "34", "45", "56")]
+    relations = [JoinRelation(name, frozenset(name), frozenset(name)) for name in ("12", "23", "34", "45", "56")]
     sizes = [float(size)] * 5
     return edge_cover(relations, sizes).bound, float(size) ** 3, product(sizes)

@@ -27,7 +27,7 @@ from nearly.rewrite.sample.sampled_query import core_parts, sampled_query
 from nearly.views.sampling.cells import Cells
 from nearly.views.sampling.cleaning import StaleView, drawn_stored, tickets_of
 from nearly.views.sampling.estimation import Estimation
-from nearly.views.sampling.sample import CleanSample, Rows
+from nearly.views.sampling.sample import CleanSample, SampledRows
 
 KINDS = (
     "tame grown", "tame few", "tame deleted", "tame replaced", "tame inserted",
@@ -120,10 +120,10 @@ class Trials:
         keys = pa.concat_tables([each.table.select(["id"]) for each in (new, old)]).group_by(["id"]).aggregate([])
         return CleanSample(share, ("id",), view.ticket_columns, new, old, keys)
 
-    def _drawn(self, view: StaleView, rows: pa.Table, share: float) -> Rows:
+    def _drawn(self, view: StaleView, rows: pa.Table, share: float) -> SampledRows:
         tickets = tickets_of(self.engine, rows, view)
         mine = tickets < share * TICKETS
-        return Rows.drawn(rows.filter(pa.array(mine)), tickets[mine])
+        return SampledRows.drawn(rows.filter(pa.array(mine)), tickets[mine])
 
     def bound(self, text: str) -> BoundQuery:
         prepared = self.engine.planner.prepare(text)
@@ -144,7 +144,7 @@ class Trials:
             sampled, view = sampled_query(query.plan, "v"), self.view(number)
             sample = self.sample(view, share)
 
-            def draw(columns: tuple[str, ...], view: StaleView = view, sample: CleanSample = sample) -> Rows:
+            def draw(columns: tuple[str, ...], view: StaleView = view, sample: CleanSample = sample) -> SampledRows:
                 return drawn_stored(self.engine, view, sample, columns)
 
             cells = Cells(self.engine, sampled, core_parts(sampled.core, FreshNames("core")), sample, draw)

@@ -16,12 +16,12 @@ from nearly.plan.nodes import GroupBy, Join, Output, Plan
 from nearly.rewrite.logical.order_joins import connects, flattened, is_inner
 from nearly.standing.actions import Allowed
 from nearly.standing.operators import AGGREGATE, JOIN, SCAN, Operator
-from nearly.standing.planner import Budget, Programme
+from nearly.standing.planner import StateBudget, StateProgramme
 from nearly.standing.upkeep import Upkeep
 
 MOST_ROWS = 20_000_000
 """A subjoin of more rows is not kept: its plan would not finish."""
-ALL = Budget(float("inf"), float("inf"))
+ALL = StateBudget(float("inf"), float("inf"))
 
 
 def everything(upkeep: Upkeep, tables: Mapping[str, Table]) -> list[Plan]:
@@ -64,7 +64,7 @@ def _subjoins(plan: Plan) -> Iterator[Plan]:
 def greedy(upkeep: Upkeep, tables: Mapping[str, Table], memory: float) -> list[Plan]:
     """The Recycler's choice within some memory."""
     root = upkeep.root(tables, {})
-    programme = Programme(upkeep.prices(), ALL, Allowed(), only=())
+    programme = StateProgramme(upkeep.prices(), ALL, Allowed(), only=())
     worth = {op.plan: (programme.functions(op).full[0].seconds / max(op.bytes, 1.0), op.bytes) for op in root.walk()}
     chosen, spent = [], 0.0
     for plan, (_, bytes_) in sorted(worth.items(), key=lambda each: -each[1][0]):

@@ -21,13 +21,13 @@ from nearly.engine.storage.layouts import Table
 from nearly.standing.actions import Allowed
 from nearly.standing.arrivals import Expected, Prediction
 from nearly.standing.maintained import maintained
-from nearly.standing.planner import Budget
+from nearly.standing.planner import StateBudget
 from nearly.standing.refresh import advance, begin
 from nearly.standing.states import StateStore
 from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
 
 OURS, RECOMPUTE, KEEP_ALL, GREEDY = "ours", "recompute", "keep all", "greedy"
-UNLIMITED = Budget(float("inf"))
+UNLIMITED = StateBudget(float("inf"))
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Courses:
         return self.db._engine
 
     def run(
-        self, text: str, versions: Sequence[Tables], strategy: str = OURS, budget: Budget = UNLIMITED,
+        self, text: str, versions: Sequence[Tables], strategy: str = OURS, budget: StateBudget = UNLIMITED,
         allowed: Allowed | None = None, predicted: Sequence[Prediction] | None = None,
     ) -> Run:  # fmt: skip
         """One query from the first of some versions to the last; what is predicted is what comes, unless told otherwise."""

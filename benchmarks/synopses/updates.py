@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.report import Record
 from benchmarks.synopses.accuracy import build
 from benchmarks.synopses.data import DataSet
-from nearly.synopsis.build.definition import Place
+from nearly.synopsis.build.definition import TablePlace
 from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, finished
 from nearly.synopsis.query.estimates import answer
 from nearly.synopsis.query.reading import TreeReading
@@ -30,7 +30,7 @@ class Follower:
     def __init__(self, rows: Rows, shape: Shape, replan: bool) -> None:
         self.start = rows
         self.log: list[Changes] = []
-        self.tree = LiveTree(shape, build(rows, shape), self.recount, Place(0, ""))
+        self.tree = LiveTree(shape, build(rows, shape), self.recount, TablePlace(0, ""))
         self.replan = replan
         self.seconds = 0.0
         self.rows = 0
@@ -39,13 +39,13 @@ class Follower:
         """Apply changes; only this is timed. Planning happens between batches here, and beside them in `pause`."""
         self.log.append(changes)
         started = time.perf_counter()
-        self.tree.apply(changes, Place(len(self.log), ""))
+        self.tree.apply(changes, TablePlace(len(self.log), ""))
         self.seconds += time.perf_counter() - started
         self.rows += sum(len(change.rows) for change in changes)
         if self.replan and self.tree.questionable():
             self.tree.repartition(force=False)
 
-    def recount(self, draft: Draft, place: Place) -> TreeState:
+    def recount(self, draft: Draft, place: TablePlace) -> TreeState:
         part = LeafCounts.nothing(draft)
         part.add(draft, self.start)
         state = finished(draft, part)

@@ -403,9 +403,9 @@ class Session:
 
     def table(self, name: str, *, confidence: float = 0.95, seed: int = 0) -> Frame:
         """A table as an evolving data frame; its `info` is what is known of the table: layouts, rows, version."""
-        from nearly.progressive.frame import Workspace
+        from nearly.progressive.frame import FrameWorkspace
 
-        return Workspace(self._open, Request(_confidence(confidence), _seed(seed))).frame(name)
+        return FrameWorkspace(self._open, Request(_confidence(confidence), _seed(seed))).frame(name)
 
     def drop(self, name: str) -> None:
         """Forget a table and remove what nearly wrote for it; the user's own files stay. One that views need is an error."""
@@ -490,7 +490,7 @@ class Session:
         `standing(name=...)` goes on with it, also after a crash. `stop` ends it for good.
         """
         from nearly.standing.catalogue import Wishes
-        from nearly.standing.planner import Budget
+        from nearly.standing.planner import StateBudget
         from nearly.standing.policy import policy_of
 
         queries = self._open_standing
@@ -498,7 +498,7 @@ class Session:
             if name is None:
                 raise SchemaError("a standing query needs a text, or the name= of one to go on with")
             return queries.resume(name, on_change, arrivals)
-        budget = Budget(float(bytes_of(memory)), 0.0 if disk is None else float(bytes_of(disk)))
+        budget = StateBudget(float(bytes_of(memory)), 0.0 if disk is None else float(bytes_of(disk)))
         return queries.start(text, name, Wishes(policy_of(every, rows), budget, arrivals, on_change))
 
     @property

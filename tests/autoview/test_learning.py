@@ -12,7 +12,7 @@ from nearly.autoview.learning.agent import Agent, Experience
 from nearly.autoview.learning.credits import MU, Credits
 from nearly.autoview.learning.features import Vocabulary, stacked
 from nearly.autoview.learning.network import Network
-from nearly.autoview.options import Holding, Moment, Option, Shape
+from nearly.autoview.options import Holding, Occasion, Option, ViewShape
 from nearly.autoview.policies.known import policy_of
 from nearly.autoview.policies.learned import Learned
 
@@ -27,7 +27,7 @@ COST = 0.2
 
 def _option(view: str, expected: float = 0.5) -> Option:
     size, _ = VIEWS[view]
-    return Option(view, Shape((f"t{view}",)), float(size), 1.0, expected, COST)
+    return Option(view, ViewShape((f"t{view}",)), float(size), 1.0, expected, COST)
 
 
 def _saved(chosen: tuple[str, ...]) -> float:
@@ -48,7 +48,7 @@ def _lived(policy: Learned, steps: int, seed: int) -> tuple[dict[str, Holding], 
     saved = 0.0
     for step in range(1, steps + 1):
         question = int(random.choice(len(RATES), p=RATES))
-        moment = Moment(step, str(question), [_option(view) for view in SERVES[question]], list(kept.values()), CAPACITY, 1.0)
+        moment = Occasion(step, str(question), [_option(view) for view in SERVES[question]], list(kept.values()), CAPACITY, 1.0)
         ranked = [each for each in policy.ranked(moment) if each.id not in kept]
         victims = policy.victims(moment, ranked[0], ranked[0].bytes) if ranked else None
         if victims is not None:
@@ -88,7 +88,7 @@ def test_what_was_learned_can_be_kept() -> None:
     kept, _ = _lived(policy, 600, 0)
     again = Learned(9)
     again.restore(policy.content())
-    moment = Moment(601, "0", [_option(view) for view in VIEWS], list(kept.values()), CAPACITY)
+    moment = Occasion(601, "0", [_option(view) for view in VIEWS], list(kept.values()), CAPACITY)
     policy.agent.decisions = again.agent.decisions = 10**9
     assert [each.id for each in policy.ranked(moment)] == [each.id for each in again.ranked(moment)]
 
@@ -98,9 +98,9 @@ def test_law_rewards_of_a_view_add_up_to_its_benefit(monkeypatch: pytest.MonkeyP
     policy, told = Learned(0), list[Experience]()
     monkeypatch.setattr(policy.agent, "add", told.append)
     holding = Holding(_option("a"), 40, 3.0, 1)
-    policy.made(holding, Moment(1, "0", [], [], CAPACITY))
+    policy.made(holding, Occasion(1, "0", [], [], CAPACITY))
     for step in range(2, 250):
-        moment = Moment(step, "0", [], [holding], CAPACITY)
+        moment = Occasion(step, "0", [], [holding], CAPACITY)
         policy.ranked(moment)
         if step % 7 == 0:
             policy.used(holding, moment, 0.25)
@@ -111,8 +111,8 @@ def test_law_rewards_of_a_view_add_up_to_its_benefit(monkeypatch: pytest.MonkeyP
 def test_a_question_that_never_returns_asks_for_nothing() -> None:
     policy, made = Learned(0), 0
     for step in range(1, 600):
-        option = Option(f"v{step}", Shape(("t",)), 10.0, 1.0, 0.5, 0.4)
-        made += bool(policy.ranked(Moment(step, f"q{step}", [option], [], CAPACITY, 1.0))) and step > 300
+        option = Option(f"v{step}", ViewShape(("t",)), 10.0, 1.0, 0.5, 0.4)
+        made += bool(policy.ranked(Occasion(step, f"q{step}", [option], [], CAPACITY, 1.0))) and step > 300
     assert made == 0
 
 
@@ -159,8 +159,8 @@ def test_law_the_double_network_learns_a_constant_reward() -> None:
 
 def test_vectors_tell_views_apart() -> None:
     vocabulary = Vocabulary()
-    one = Option("1", Shape(("a", "b"), ("a.x",), (("b.y", 0.4),)), 1.0, 1.0, 1.0, 1.0)
-    two = Option("2", Shape(("a",), ("a.z",)), 1.0, 1.0, 1.0, 1.0)
+    one = Option("1", ViewShape(("a", "b"), ("a.x",), (("b.y", 0.4),)), 1.0, 1.0, 1.0, 1.0)
+    two = Option("2", ViewShape(("a",), ("a.z",)), 1.0, 1.0, 1.0, 1.0)
     vectors = [vocabulary.vector(each, vocabulary.state([Holding(two, 1, 0.0, 0)]), 10.0, 0.0) for each in (one, two)]
     rows = stacked(vectors, vocabulary.width)
     assert rows.shape == (2, vocabulary.width)
@@ -175,7 +175,7 @@ def test_simple_policies_let_go_by_their_rule(name: str, first: str) -> None:
         "b": Holding(_option("b"), 60, 1.0, 2, last=3, uses=4),
         "c": Holding(_option("c"), 50, 1.0, 3, last=8, uses=1),
     }
-    moment = Moment(10, "0", [], list(holdings.values()), 150)
+    moment = Occasion(10, "0", [], list(holdings.values()), 150)
     victims = policy_of(name).victims(moment, _option("e"), 10)
     assert [each.id for each in victims or ()] == [first]
 
@@ -183,15 +183,15 @@ def test_simple_policies_let_go_by_their_rule(name: str, first: str) -> None:
 def test_hawc_keeps_what_is_expected_to_save_most() -> None:
     policy = policy_of("hawc")
     options = [_option("a", 0.9), _option("b", 0.2)]
-    assert [each.id for each in policy.ranked(Moment(1, "0", options, [], CAPACITY))] == ["a"]
+    assert [each.id for each in policy.ranked(Occasion(1, "0", options, [], CAPACITY))] == ["a"]
     kept = [Holding(options[0], 40, 1.0, 1), Holding(options[1], 60, 1.0, 1)]
-    victims = policy.victims(Moment(2, "0", options, kept, CAPACITY), _option("a", 0.9), 20)
+    victims = policy.victims(Occasion(2, "0", options, kept, CAPACITY), _option("a", 0.9), 20)
     assert [each.id for each in victims or ()] == ["b"]
 
 
 def test_the_recycler_keeps_what_was_dear() -> None:
     policy = policy_of("recycler")
-    dear, cheap = Option("d", Shape(("t",)), 50.0, 9.0, 0.1, 0.1), Option("c", Shape(("t",)), 50.0, 1.0, 5.0, 0.1)
-    assert [each.id for each in policy.ranked(Moment(1, "0", [cheap, dear], [], CAPACITY))] == ["d"]
+    dear, cheap = Option("d", ViewShape(("t",)), 50.0, 9.0, 0.1, 0.1), Option("c", ViewShape(("t",)), 50.0, 1.0, 5.0, 0.1)
+    assert [each.id for each in policy.ranked(Occasion(1, "0", [cheap, dear], [], CAPACITY))] == ["d"]
     kept = [Holding(dear, 60, 1.0, 1)]
-    assert policy.victims(Moment(2, "0", [cheap], kept, CAPACITY), cheap, 100) is None
+    assert policy.victims(Occasion(2, "0", [cheap], kept, CAPACITY), cheap, 100) is None

@@ -16,8 +16,8 @@ import pytest
 from nearly.cli.completing import Completing
 from nearly.cli.lake import sources_of
 from nearly.cli.main import main
-from nearly.cli.settings import Settings
-from nearly.cli.shell import Lines, Shell
+from nearly.cli.settings import ShellSettings
+from nearly.cli.shell import Shell, ShellLines
 from nearly.cli.splitting import is_complete, statements_of
 from nearly.cli.workplace import Workplace
 from nearly.errors import NearlyError
@@ -38,7 +38,7 @@ def lake(tmp_path: Path) -> Path:
 @pytest.fixture
 def shell(lake: Path, tmp_path: Path) -> Iterator[Shell]:
     with driver_only(tmp_path / "catalog") as db:
-        yield Shell(Workplace(db, sources_of([str(lake)]), Settings(), keeps=True))
+        yield Shell(Workplace(db, sources_of([str(lake)]), ShellSettings(), keeps=True))
 
 
 def test_statements_are_cut_at_semicolons_that_are_some() -> None:
@@ -65,7 +65,7 @@ describe rides;
 .timer on
 select count(*) as n from zones
 """
-    assert shell.run(Lines(iter(script.splitlines()))) == 0
+    assert shell.run(ShellLines(iter(script.splitlines()))) == 0
     said = capsys.readouterr()
     assert "| Oslo | 5.0 |" in said.out
     assert "borough: South" in said.out

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from nearly.answer import Answer
 from nearly.display.interrupt import Interruption
-from nearly.display.keys import Keys
+from nearly.display.keys import ArrowKeys
 from nearly.display.lines import Lines
 from nearly.display.show import show
 from nearly.display.status import Clock, Work, progress_line
@@ -273,7 +273,7 @@ def test_arrows_turn_to_other_columns_and_what_else_is_typed_is_no_key() -> None
     master, slave = pty.openpty()
     turned: list[int] = []
     before = termios.tcgetattr(slave)
-    keys = Keys(turned.append, slave)
+    keys = ArrowKeys(turned.append, slave)
     keys._may = lambda: True  # type: ignore[method-assign]  # whose foreground a test runs in is not its own
     with keys:
         keys.listen()
@@ -326,6 +326,6 @@ def test_arrows_on_a_terminal() -> None:
 
 
 def test_without_a_terminal_there_are_no_keys() -> None:
-    with Keys(lambda _: None, os.open(os.devnull, os.O_RDONLY)) as keys:
+    with ArrowKeys(lambda _: None, os.open(os.devnull, os.O_RDONLY)) as keys:
         keys.listen()
         assert not keys.listening

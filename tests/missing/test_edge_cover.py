@@ -8,12 +8,12 @@ from itertools import combinations
 
 import pytest
 
-from nearly.missing.joins.edge_cover import Relation, edge_cover, product
+from nearly.missing.joins.edge_cover import JoinRelation, edge_cover, product
 
 
-def keyed(*names: str) -> list[Relation]:
+def keyed(*names: str) -> list[JoinRelation]:
     """Relations over one-letter attributes that hold no row twice."""
-    return [Relation(name, frozenset(name), frozenset(name)) for name in names]
+    return [JoinRelation(name, frozenset(name), frozenset(name)) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -29,21 +29,21 @@ def keyed(*names: str) -> list[Relation]:
         (keyed("ab"), 1),
     ],
 )
-def test_shapes_of_theory(relations: list[Relation], exponent: float) -> None:
+def test_shapes_of_theory(relations: list[JoinRelation], exponent: float) -> None:
     """Triangle, chains, cliques of 4 and 5, a square, a Cartesian product and a single table."""
     for size in (10, 1000):
         assert edge_cover(relations, [float(size)] * len(relations)).bound == pytest.approx(size**exponent)
 
 
 def test_tables_that_may_repeat_rows_multiply() -> None:
-    relations = [Relation(name, frozenset(name)) for name in ("ab", "bc", "ca")]
+    relations = [JoinRelation(name, frozenset(name)) for name in ("ab", "bc", "ca")]
     assert edge_cover(relations, [10.0] * 3).bound == pytest.approx(1000)
 
 
 def test_a_key_determines_the_rest() -> None:
     """A fact table, a dimension by its key, and a dimension of that dimension: at most one row for each fact."""
-    facts = Relation("facts", frozenset("d"))
-    relations = [facts, Relation("d", frozenset("de"), frozenset("d")), Relation("e", frozenset("e"), frozenset("e"))]
+    facts = JoinRelation("facts", frozenset("d"))
+    relations = [facts, JoinRelation("d", frozenset("de"), frozenset("d")), JoinRelation("e", frozenset("e"), frozenset("e"))]
     assert edge_cover(relations, [1000.0, 50.0, 20.0]).bound == pytest.approx(1000)
 
 

@@ -10,7 +10,7 @@ import nearly
 from nearly.answer import Answer
 from nearly.engine.stream.task import Pace
 from nearly.engine.stream.units import units_of
-from nearly.progressive.reading import Reading
+from nearly.progressive.reading import UnitsRead
 from nearly.progressive.run import Request, Run
 from nearly.rewrite.passes import for_units
 
@@ -44,7 +44,7 @@ def recomputed(db: nearly.Session, text: str, seed: int = 0) -> Iterator[tuple[d
                     )
         connection = duckdb.connect()
         connection.execute(f"create view events as {' union all '.join(pieces)}")
-        yield connection, Reading.of(units, range(end)).weight
+        yield connection, UnitsRead.of(units, range(end)).weight
 
 
 def early(run_: Run) -> list[Answer]:

@@ -11,7 +11,7 @@ from benchmarks.sampling.answers import Stored
 from benchmarks.sampling.populations import Population, cut
 from nearly.engine.stream.units import GROUPS
 from nearly.progressive import evaluation
-from nearly.progressive.reading import Reading
+from nearly.progressive.reading import UnitsRead
 
 ROWS = 20_000
 COUNTS = (11, 20, 40)
@@ -108,7 +108,7 @@ def test_a_large_state_has_fewer_replicates(stored: Stored, monkeypatch: pytest.
 
 @pytest.mark.parametrize("groups", [GROUPS, GROUPS // 2, GROUPS // 4])
 def test_law_every_replicate_stands_for_all_rows(stored: Stored, groups: int) -> None:
-    whole = Reading.of(stored.orders(1)[0], range(45))
+    whole = UnitsRead.of(stored.orders(1)[0], range(45))
     reading, unit_rows = whole.in_groups(groups), whole.group_rows
     weights = reading.weights().to_pylist()
     assert reading.groups == groups

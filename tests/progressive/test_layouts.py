@@ -20,7 +20,7 @@ from nearly.engine.stream.task import Pace
 from nearly.engine.stream.units import Units, units_of
 from nearly.plan.nodes import Scan
 from nearly.plan.schema import HashedLayout, TableSchema
-from nearly.progressive.reading import Reading
+from nearly.progressive.reading import UnitsRead
 from nearly.progressive.run import Request, Run, query_directory, resumed
 from nearly.rewrite.passes import for_units
 from nearly.rewrite.stream.cut import Cut
@@ -105,7 +105,7 @@ def test_law_a_join_of_prepared_tables_is_answered_from_buckets(db: nearly.Sessi
         connection = duckdb.connect()
         for scan in cut.scans:
             connection.execute(f"create view {scan.table} as {' union all '.join(units.queries(NativeReader(), scan, end))}")
-        weight = Reading.of(units, range(end)).weight
+        weight = UnitsRead.of(units, range(end)).weight
         wanted = connection.sql(text).to_arrow_table().to_pylist()
         name = "buyers" if text == HISTOGRAM else "n"
         (other,) = {*answer.table.column_names} - {name}

@@ -10,7 +10,7 @@ import pytest
 from nearly.errors import SchemaError
 from nearly.plan.time_between import seconds_of
 from nearly.standing.arrivals import (
-    Batch,
+    Arrival,
     Called,
     Expected,
     Forecast,
@@ -25,13 +25,13 @@ from nearly.standing.arrivals import (
     score,
     with_complete,
 )
-from nearly.standing.policy import SHORTEST, Policy, policy_of
+from nearly.standing.policy import SHORTEST, RefreshPolicy, policy_of
 
 MINUTE = Next(seconds=60)
 
 
 def past(present: dict[str, float], *batches: dict[str, float]) -> Past:
-    return Past(present, tuple(Batch(60.0, {name: Expected(rows) for name, rows in each.items()}) for each in batches))
+    return Past(present, tuple(Arrival(60.0, {name: Expected(rows) for name, rows in each.items()}) for each in batches))
 
 
 def test_given_rates() -> None:
@@ -134,7 +134,7 @@ def test_scores() -> None:
 def test_forecast_judges_what_it_said() -> None:
     forecast = Forecast(Given({"t": 1}), past({"t": 100}))
     forecast.look_ahead(MINUTE)
-    forecast.observe(Batch(60, {"t": Expected(30)}), {"t": 130})
+    forecast.observe(Arrival(60, {"t": Expected(30)}), {"t": 130})
     assert [each.error for each in forecast.scores] == [1.0]
     forecast.finish(["T"])
     assert forecast.look_ahead(MINUTE) == {}
@@ -160,11 +160,11 @@ def test_bad_rows(rows: object) -> None:
 
 
 def test_policies() -> None:
-    assert not Policy(every=60).is_due(100, 0)
-    assert Policy(every=60).is_due(60, 1)
-    assert not Policy(every=60).is_due(59, 1_000_000)
-    assert Policy(rows=10).is_due(0, 10)
-    assert not Policy(rows=10).is_due(1e6, 9)
-    assert Policy(60, 10).is_due(0, 10)
-    assert Policy(60, 10).is_due(60, 1)
-    assert not Policy().is_due(1e9, 1e9)
+    assert not RefreshPolicy(every=60).is_due(100, 0)
+    assert RefreshPolicy(every=60).is_due(60, 1)
+    assert not RefreshPolicy(every=60).is_due(59, 1_000_000)
+    assert RefreshPolicy(rows=10).is_due(0, 10)
+    assert not RefreshPolicy(rows=10).is_due(1e6, 9)
+    assert RefreshPolicy(60, 10).is_due(0, 10)
+    assert RefreshPolicy(60, 10).is_due(60, 1)
+    assert not RefreshPolicy().is_due(1e9, 1e9)

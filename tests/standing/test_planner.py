@@ -12,7 +12,7 @@ import pytest
 from benchmarks.standings.oracles import Table, exhaustive, least, random_tree
 from nearly.standing.actions import ALL, CHANGE, DISK, Allowed, Prices
 from nearly.standing.operators import JOIN, SCAN, Operator
-from nearly.standing.planner import Budget, Programme, Steps, choose
+from nearly.standing.planner import StateBudget, StateProgramme, Steps, choose
 from tests.fixtures.long import first_quick
 
 ALLOWED = (Allowed(), Allowed(materialise=False), Allowed(symmetric=False), Allowed(materialise=False, symmetric=False))
@@ -30,7 +30,7 @@ def test_oracle_equals_all_choices(seed: int) -> None:
     tree, prices, allowed, pick = drawn(seed, most=5 if seed >= 60 else 4)
     total = sum(each.bytes for each in tree.walk())
     for memory in {0.0, total, *(float(pick.randint(0, int(total) + 1)) for _ in range(3))}:
-        found = choose(tree, prices, Budget(memory), allowed)
+        found = choose(tree, prices, StateBudget(memory), allowed)
         assert found.seconds == pytest.approx(least(tree, prices, allowed, memory), rel=1e-9, abs=1e-15)
         assert found.memory <= memory
 
@@ -40,7 +40,7 @@ def test_oracle_equals_the_plain_table(seed: int) -> None:
     tree, prices, allowed, _ = drawn(seed + 1000, most=6)
     memory = 400
     table, halved = Table(prices, memory, allowed), Table(prices, memory, allowed, halving=True)
-    functions = Programme(prices, Budget(float(memory)), allowed).functions(tree)
+    functions = StateProgramme(prices, StateBudget(float(memory)), allowed).functions(tree)
     for what, steps in ((CHANGE, functions.change), (ALL, functions.full)):
         values = table.function(tree, what)
         assert halved.function(tree, what) == values
@@ -70,8 +70,8 @@ def test_disk_is_a_second_budget(seed: int) -> None:
     tree, prices, _, _ = drawn(seed + 3000)
     total = sum(each.bytes for each in tree.walk())
     both = Prices(prices.constants, horizon=prices.horizon, disk=True)
-    memory_only = choose(tree, both, Budget(total / 4))
-    with_disk = choose(tree, both, Budget(total / 4, total))
+    memory_only = choose(tree, both, StateBudget(total / 4))
+    with_disk = choose(tree, both, StateBudget(total / 4, total))
     assert with_disk.seconds <= memory_only.seconds
     assert with_disk.memory <= total / 4
     assert all(each.place != DISK for each in memory_only.keeps)
@@ -83,9 +83,9 @@ def test_only_what_changes_on_the_other_side_is_read() -> None:
     left = _leaf(pick, 100_000, 1_000)
     right = _leaf(pick, 100_000, 0)
     joined = Operator(JOIN, random_tree(pick, 1, count(90)).plan, 1e5, 1e3, 1.01e5, 8.0, (left, right), join="inner")
-    found = choose(joined, Prices(horizon=100), Budget(1e9))
+    found = choose(joined, Prices(horizon=100), StateBudget(1e9))
     assert [each.plan for each in found.keeps] == [right.plan]
-    assert choose(joined, Prices(horizon=100), Budget(0)).keeps == ()
+    assert choose(joined, Prices(horizon=100), StateBudget(0)).keeps == ()
 
 
 def _leaf(pick: random.Random, rows: float, change: float) -> Operator:
@@ -98,7 +98,7 @@ def test_large_trees_are_planned_at_once() -> None:
         pick = random.Random(seed)
         tree = random_tree(pick, 20, count())
         began = time.perf_counter()
-        choose(tree, Prices(), Budget(sum(each.bytes for each in tree.walk()) / 3))
+        choose(tree, Prices(), StateBudget(sum(each.bytes for each in tree.walk()) / 3))
         times.append(time.perf_counter() - began)
     assert statistics.median(times) < 0.5
 

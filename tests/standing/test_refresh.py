@@ -17,7 +17,7 @@ from nearly.standing.actions import DISK, MEMORY
 from nearly.standing.arrivals import Expected
 from nearly.standing.maintained import maintained, present
 from nearly.standing.operators import Sizes, operators
-from nearly.standing.planner import Budget
+from nearly.standing.planner import StateBudget
 from nearly.standing.refresh import advance, begin
 from nearly.standing.states import StateStore
 from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
@@ -56,7 +56,7 @@ def history(tmp_path: Path) -> Iterator[Histories]:
     made.db.close()
 
 
-def upkeep_of(history: Histories, store: StateStore, text: str, user: str, budget: Budget) -> Upkeep:
+def upkeep_of(history: Histories, store: StateStore, text: str, user: str, budget: StateBudget) -> Upkeep:
     engine = history.db._engine
     return Upkeep(engine, store, maintained(engine, text), user, budget, Costs())
 
@@ -100,7 +100,7 @@ def run(history: Histories, upkeep: Upkeep, pick: random.Random) -> int:
 def test_law_any_states_give_the_same_answers(text: str, history: Histories) -> None:
     pick = random.Random(text)
     store = StateStore(history.db._engine)
-    upkeep = upkeep_of(history, store, text, "one", Budget(1e9))
+    upkeep = upkeep_of(history, store, text, "one", StateBudget(1e9))
     random_states(upkeep, pick)
     assert upkeep.query.plan is not None
     upkeep.fixed = None if pick.random() < 0.2 else upkeep.fixed
@@ -113,7 +113,9 @@ def test_a_side_without_columns_shifts_none_of_the_others(kind: str, history: Hi
     """Such a side has a column for the engine alone, which may come first."""
     joined = "r cross join t" if kind == "cross" else "r left join t on true"
     store = StateStore(history.db._engine)
-    upkeep = upkeep_of(history, store, f"select x.b, u.b as c from (select distinct t.b from {joined}) x, u", "one", Budget(1e9))
+    upkeep = upkeep_of(
+        history, store, f"select x.b, u.b as c from (select distinct t.b from {joined}) x, u", "one", StateBudget(1e9)
+    )
     upkeep.fixed, upkeep.forced = [node for node in upkeep.plan.walk() if isinstance(node, Join)][-1:], CHANGE
     for name in ("r", "t"):
         history._insert(name)
@@ -135,7 +137,9 @@ def test_law_random_queries(seed: int, tmp_path: Path) -> None:
     for number in range(4):
         text = generator.query()
         try:
-            upkeep = upkeep_of(history, store, text, f"q{number}", Budget(pick.choice([0.0, 1e5, 1e9]), pick.choice([0.0, 1e9])))
+            upkeep = upkeep_of(
+                history, store, text, f"q{number}", StateBudget(pick.choice([0.0, 1e5, 1e9]), pick.choice([0.0, 1e9]))
+            )
             if upkeep.query.plan is None:
                 continue
             history.db._engine.run(history.db._engine.plan(text, "native"))
@@ -150,7 +154,7 @@ def test_law_random_queries(seed: int, tmp_path: Path) -> None:
 def test_equal_parts_of_two_queries_are_one_state(history: Histories) -> None:
     store = StateStore(history.db._engine)
     texts = ("select a, count(*) as n from r group by a", "select max(m) from (select a as k, count(*) as m from r group by a)")
-    pair = [upkeep_of(history, store, text, text, Budget(1e9)) for text in texts]
+    pair = [upkeep_of(history, store, text, text, StateBudget(1e9)) for text in texts]
     for each in pair:
         each.fixed = [node for node in each.plan.walk() if isinstance(node, GroupBy) and len(node.keys) == 1]
         each.forced = CHANGE
@@ -172,7 +176,7 @@ def test_equal_parts_of_two_queries_are_one_state(history: Histories) -> None:
 def test_budgets_are_kept_by_measured_bytes(history: Histories) -> None:
     store = StateStore(history.db._engine)
     for memory, disk in ((0.0, 0.0), (3e5, 0.0), (0.0, 1e9)):
-        upkeep = upkeep_of(history, store, SHAPES[2], "one", Budget(memory, disk))
+        upkeep = upkeep_of(history, store, SHAPES[2], "one", StateBudget(memory, disk))
         upkeep.forced = CHANGE
         begin(upkeep, present(upkeep.engine, upkeep.query), PREDICTION)
         for _ in range(2):
@@ -188,7 +192,7 @@ def test_budgets_are_kept_by_measured_bytes(history: Histories) -> None:
 def test_versions_of_small_tables_that_were_read_do_not_pile_up(history: Histories, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(states, "MOST_CELLS", 100)
     store = StateStore(history.db._engine)
-    upkeep = upkeep_of(history, store, SHAPES[3], "one", Budget(0.0))
+    upkeep = upkeep_of(history, store, SHAPES[3], "one", StateBudget(0.0))
     upkeep.forced = CHANGE
     begin(upkeep, present(upkeep.engine, upkeep.query), PREDICTION)
     for _ in range(12):
@@ -209,7 +213,7 @@ def test_versions_of_small_tables_that_were_read_do_not_pile_up(history: Histori
 def test_order_outlives_keeping(text: str, in_order: bool, history: Histories) -> None:
     """What is kept has no order of its own: rows that a LIMIT picks, and those of an answer, are put in order again."""
     store = StateStore(history.db._engine)
-    upkeep = upkeep_of(history, store, text, "ordered", Budget(1e9))
+    upkeep = upkeep_of(history, store, text, "ordered", StateBudget(1e9))
     upkeep.fixed = [each.plan for each in operators(upkeep.plan, Sizes(lambda n: upkeep.engine.catalog.table(n).schema, {})).walk()]
     begin(upkeep, present(upkeep.engine, upkeep.query), PREDICTION)
     for _ in range(STEPS):

@@ -16,7 +16,7 @@ from nearly.errors import NearlyError
 from nearly.plan.nodes import GroupBy, Scan
 from nearly.standing.actions import Kept
 from nearly.standing.maintained import present
-from nearly.standing.planner import Budget, Planned
+from nearly.standing.planner import Planned, StateBudget
 from nearly.standing.refresh import advance, begin
 from nearly.standing.standing import Standing
 from nearly.standing.states import StateStore
@@ -88,7 +88,7 @@ def test_a_neighbour_whose_table_is_gone_keeps_nobody_from_refreshing(db: nearly
 def test_equal_parts_of_one_query_are_one_state_until_none_is_kept(tmp_path: Path) -> None:
     history = Histories(tmp_path, random.Random(3).choice)
     store = StateStore(history.db._engine)
-    upkeep = upkeep_of(history, store, "select x.b, y.b as c from r x join r y on x.a = y.a", "one", Budget(1e9))
+    upkeep = upkeep_of(history, store, "select x.b, y.b as c from r x join r y on x.a = y.a", "one", StateBudget(1e9))
     scans = [node for node in upkeep.plan.walk() if isinstance(node, Scan) and node.table == "r"]
     upkeep.fixed, upkeep.forced = scans, CHANGE
     begin(upkeep, dict(history.tables), PREDICTION)
@@ -114,7 +114,7 @@ def random_group(history: Histories, store: StateStore, pick: random.Random) -> 
         counting = group and pick.random() < 0.4
         text = f"select count(*) as n from ({pick.choice(group).query.text})" if counting else generator.query()
         with suppress(NearlyError, NativeFailure):  # what the native kernel does not answer has no oracle here
-            budget = Budget(pick.choice([1e5, 1e9, 1e9]), pick.choice([0.0, 1e9]))
+            budget = StateBudget(pick.choice([1e5, 1e9, 1e9]), pick.choice([0.0, 1e9]))
             upkeep = upkeep_of(history, store, text, f"q{len(group)}", budget)
             history.db._engine.run(history.db._engine.plan(text, "native"))
             if upkeep.query.plan is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nearly.synopsis.build.definition import Place
+from nearly.synopsis.build.definition import TablePlace
 from nearly.synopsis.build.drafting import Draft, LeafCounts, Shape, draft, finished
 from nearly.synopsis.query.estimates import Estimate, answer
 from nearly.synopsis.query.reading import TreeReading
@@ -34,9 +34,9 @@ def built(rows: Rows, shape: Shape, seed: int = 0) -> TreeState:
     return finished(plan, part)
 
 
-def at(number: int) -> Place:
+def at(number: int) -> TablePlace:
     """After so many changes."""
-    return Place(number, "")
+    return TablePlace(number, "")
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class History:
     rows: Rows
     log: list[Changes] = field(default_factory=list)
 
-    def recount(self, draft: Draft, place: Place) -> TreeState:
+    def recount(self, draft: Draft, place: TablePlace) -> TreeState:
         part = LeafCounts.nothing(draft)
         part.add(draft, self.rows)
         state = finished(draft, part)

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from nearly.web.server import Addresses, Server, Settings
+from nearly.web.server import Addresses, Server, ServerSettings
 
 
 @contextmanager
-def served(db: Any, settings: Settings | None = None, **more: Any) -> Iterator[tuple[Server, Addresses]]:
+def served(db: Any, settings: ServerSettings | None = None, **more: Any) -> Iterator[tuple[Server, Addresses]]:
     """A server over a session, until the block ends."""
-    chosen = replace(settings or Settings(), **({"port": 0, "wire_port": None} | more))
+    chosen = replace(settings or ServerSettings(), **({"port": 0, "wire_port": None} | more))
     server = Server(db, chosen)
     told: queue.Queue[Addresses | BaseException] = queue.Queue()
 

@@ -13,7 +13,7 @@ import nearly
 from nearly.errors import EngineError, SchemaError
 from nearly.web.access import Access
 from nearly.web.app import STATIC
-from nearly.web.server import Addresses, Server, Settings
+from nearly.web.server import Addresses, Server, ServerSettings
 from tests.web.conftest import Client
 from tests.web.serving import served
 
@@ -110,12 +110,12 @@ def test_other_hosts_need_a_password_and_tls() -> None:
     with pytest.raises(SchemaError, match="8 characters"):
         Access(password="short")
     with pytest.raises(SchemaError, match="--cert and --key"):
-        _ = Settings(certificate=Path("x")).tls
+        _ = ServerSettings(certificate=Path("x")).tls
 
 
 def test_a_port_that_is_taken_is_an_error_in_words(server: tuple[Server, Addresses], db: nearly.Session) -> None:
     with pytest.raises(EngineError, match="choose another with --port"):
-        Server(db, Settings(port=server[1].port))
+        Server(db, ServerSettings(port=server[1].port))
 
 
 def test_a_password_opens_the_door(db: nearly.Session) -> None:

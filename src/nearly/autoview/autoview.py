@@ -14,7 +14,7 @@ from nearly.autoview.policies.known import policy_of
 from nearly.autoview.rewriter import Rewriting
 from nearly.autoview.statements import advised
 from nearly.autoview.status import KeptView, Status
-from nearly.autoview.store import Store
+from nearly.autoview.store import ViewStore
 from nearly.autoview.worker import Worker
 from nearly.engine.answerers import Offer, Question
 from nearly.engine.engine import Engine
@@ -26,7 +26,7 @@ DEFAULT_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AutoviewSettings:
     """How much is kept, who decides, and by which share making a view may slow its query."""
 
     storage: int
@@ -48,9 +48,9 @@ class Settings:
 class AutoView:
     """Views that choose themselves, for one session."""
 
-    def __init__(self, engine: Engine, settings: Settings) -> None:
+    def __init__(self, engine: Engine, settings: AutoviewSettings) -> None:
         self._engine, self.settings = engine, settings
-        self._store = Store(engine.catalog.path / DIRECTORY, settings.storage)
+        self._store = ViewStore(engine.catalog.path / DIRECTORY, settings.storage)
         self._keeping = Keeping(engine, self._store, policy_of(settings.policy, settings.seed), settings.slowdown)
         listing.load(self._keeping)
         self._worker = Worker(self._keeping, lambda: listing.save(self._keeping))
@@ -124,14 +124,14 @@ class AutoView:
 
 def changed(
     present: AutoView | None, storage: int | None, policy: str | None, slowdown: float | None, seed: int | None
-) -> Settings | None:
+) -> AutoviewSettings | None:
     """The settings that are asked for, where something is; what is not said stays."""
     if present is not None and (storage, policy, slowdown, seed) == (None, None, None, None):
         return None
     if storage is None and (present is None or not present.is_on):
         raise SchemaError("automatic views are off; say how much they may keep: db.autoview(storage='200MB')")
-    before = present.settings if present is not None else Settings(1)
-    return Settings(
+    before = present.settings if present is not None else AutoviewSettings(1)
+    return AutoviewSettings(
         before.storage if storage is None else storage, before.policy if policy is None else policy,
         before.slowdown if slowdown is None else slowdown, before.seed if seed is None else seed,
     )  # fmt: skip

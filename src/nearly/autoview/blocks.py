@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from nearly.engine.storage.layouts import AT
 from nearly.plan.expressions import Column, Expression, columns_of, substitute
 from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, Scan, Sort
-from nearly.rewrite.views.blocks import Block, block_of
+from nearly.rewrite.views.blocks import JoinBlock, block_of
 
 
 @dataclass(frozen=True, slots=True)
 class Spja:
     """A block, the grouping on top of it where there is one, and which of its leaves are tables."""
 
-    block: Block
+    block: JoinBlock
     group: GroupBy | None
 
     @property
@@ -83,7 +83,7 @@ def _with_inner(found: Spja) -> Iterator[Spja]:
     yield from _inner(found.block)
 
 
-def _inner(block: Block) -> Iterator[Spja]:
+def _inner(block: JoinBlock) -> Iterator[Spja]:
     for leaf in block.leaves:
         if not isinstance(leaf, Scan):
             yield from blocks_of(leaf)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from nearly.autoview.blocks import Spja, blocks_of
-from nearly.autoview.options import Shape
+from nearly.autoview.options import ViewShape
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import Call, Column, Expression, columns_of, conjunction
 from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, Scan, passed
@@ -43,7 +43,7 @@ class Candidate:
     kind: str
     plan: Plan
     stored: StoredView
-    shape: Shape
+    shape: ViewShape
 
     @property
     def tables(self) -> frozenset[str]:
@@ -164,7 +164,7 @@ def _connected(count: int, near: Mapping[int, set[int]]) -> Iterator[frozenset[i
         level = {each | {other} for each in level for place in each for other in near[place] - each}
 
 
-def _shape_of(plan: Plan) -> Shape:
+def _shape_of(plan: Plan) -> ViewShape:
     """Tables, grouped columns and filtered columns of what is stored, by the names that tables have for them."""
     sources = {
         field.name: f"{node.table.lower()}.{field.source}"
@@ -182,7 +182,7 @@ def _shape_of(plan: Plan) -> Shape:
                 for name in columns_of(part):
                     column = sources.get(name, name)
                     kept[column] = kept.get(column, 1.0) * selectivity(part)
-    return Shape(tuple(tables), tuple(sorted(groups)), tuple(sorted(kept.items())))
+    return ViewShape(tuple(tables), tuple(sorted(groups)), tuple(sorted(kept.items())))
 
 
 def _tests(predicate: Expression) -> list[Expression]:

@@ -25,7 +25,7 @@ MANY = 0.5
 
 
 @dataclass(slots=True)
-class Estimates:
+class ViewEstimates:
     """Estimates for the tables of one engine; what was counted once is remembered for the table's content."""
 
     engine: Engine

@@ -19,14 +19,14 @@ from functools import partial
 import pyarrow as pa
 
 from nearly.autoview.candidates import Candidate
-from nearly.autoview.estimates import Estimates
+from nearly.autoview.estimates import ViewEstimates
 from nearly.autoview.experiments import Experiment, Experiments, Outcome, Side
 from nearly.autoview.making import Making, over
 from nearly.autoview.mining import Fact, Mining
-from nearly.autoview.options import Holding, Moment, Option
-from nearly.autoview.policies.policy import Policy
+from nearly.autoview.options import Holding, Occasion, Option
+from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.rewriter import Rewriter, Rewriting
-from nearly.autoview.store import Encoded, Kept, NoRoom, Store
+from nearly.autoview.store import Encoded, MadeView, NoRoom, ViewStore
 from nearly.engine.engine import Engine
 from nearly.engine.planner import Prepared
 from nearly.engine.storage.footers import checksum_of
@@ -47,7 +47,7 @@ COMPARED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class QueryOutcome:
     """What became of a query: its rows (None where Spark must judge), which views it read, and which it made."""
 
     rows: pa.Table | None
@@ -85,9 +85,9 @@ class Deferred:
 class Keeping:
     """What is kept, and who decides."""
 
-    def __init__(self, engine: Engine, store: Store, policy: Policy, share: float) -> None:
+    def __init__(self, engine: Engine, store: ViewStore, policy: ViewPolicy, share: float) -> None:
         self.engine, self.store, self.policy = engine, store, policy
-        self.estimates = Estimates(engine)
+        self.estimates = ViewEstimates(engine)
         self.rewriter = Rewriter(self.estimates)
         self.mining = Mining(self.estimates, self.rewriter)
         self.making = Making(self.estimates, self.rewriter, store, share)
@@ -117,7 +117,7 @@ class Keeping:
         return self.rewriter.reuse(prepared, prepared.query.plan, views, measured)
 
     @deep_recursion()
-    def run(self, prepared: Prepared, best: Rewriting, creates: bool = True) -> Course:
+    def run(self, prepared: Prepared, best: Rewriting, creates: bool = True) -> QueryOutcome:
         """Answer a query, and perhaps make a view on the way."""
         self.tally.queries += 1
         began = time.perf_counter()
@@ -128,7 +128,7 @@ class Keeping:
             course = self._read(prepared, Rewriting(rest, (kept,), 0.0))
             took = time.perf_counter() - began
             self._note_cost(prepared, kept, took - self._usual_seconds(question, best), took)
-            return Course(course.rows, course.views, kept.name)
+            return QueryOutcome(course.rows, course.views, kept.name)
         course = self._read(prepared, best)
         took = time.perf_counter() - began
         self._usual[question] = min(took, self._usual.pop(question, took))
@@ -143,7 +143,7 @@ class Keeping:
     def _usual_seconds(self, question: str, best: Rewriting) -> float:
         return self._usual.get(question, best.seconds)
 
-    def _pass_one(self, prepared: Prepared, question: str, best: Rewriting) -> tuple[Kept, Plan] | None:
+    def _pass_one(self, prepared: Prepared, question: str, best: Rewriting) -> tuple[MadeView, Plan] | None:
         mined = self.mining.known(prepared, best.seconds)
         if not self.deciding.acquire(blocking=False):
             return None
@@ -167,8 +167,8 @@ class Keeping:
             self.deciding.release()
 
     def _make(
-        self, prepared: Prepared, moment: Moment, best: Rewriting, candidate: Candidate, option: Option
-    ) -> tuple[Kept, Plan] | None:
+        self, prepared: Prepared, moment: Occasion, best: Rewriting, candidate: Candidate, option: Option
+    ) -> tuple[MadeView, Plan] | None:
         intended = self.making.intention(prepared, candidate, option, list(self.store.kept.values()))
         if intended is None or self.policy.victims(moment, option, option.bytes) is None:
             return None
@@ -185,8 +185,8 @@ class Keeping:
         return None if kept is None else (kept, over(intended.rest, kept))
 
     def keep(
-        self, prepared: Prepared, moment: Moment, candidate: Candidate, option: Option, rows: Encoded, seconds: float, cost: float
-    ) -> Kept | None:
+        self, prepared: Prepared, moment: Occasion, candidate: Candidate, option: Option, rows: Encoded, seconds: float, cost: float
+    ) -> MadeView | None:
         """Have a view whose rows are there, in place of those that the policy lets go; None where it lets none go."""
         self.mining.facts[candidate.id] = Fact(rows.rows, rows.bytes, seconds)
         tables = {table.name.lower(): table for table in prepared.snapshot}
@@ -207,15 +207,15 @@ class Keeping:
         self.is_changed = True
         return kept
 
-    def _moment(self, question: str, options: Sequence[Option], seconds: float = 0.0) -> Moment:
+    def _moment(self, question: str, options: Sequence[Option], seconds: float = 0.0) -> Occasion:
         with self.store.lock:
             holdings = [each.holding for each in self.store.kept.values()]
-        return Moment(self.step, question, options, holdings, self.store.limit, seconds)
+        return Occasion(self.step, question, options, holdings, self.store.limit, seconds)
 
-    def moment(self, question: str = "") -> Moment:
+    def moment(self, question: str = "") -> Occasion:
         return self._moment(question, ())
 
-    def _note_cost(self, prepared: Prepared, kept: Kept, cost: float, took: float) -> None:
+    def _note_cost(self, prepared: Prepared, kept: MadeView, cost: float, took: float) -> None:
         """What making a view cost its query, as far as is known."""
         kept.holding.cost = max(0.0, cost)
         self.tally.spent += max(0.0, cost)
@@ -225,15 +225,15 @@ class Keeping:
         moment = self._moment(question_of(prepared), ())
         self._told.append(lambda: self.policy.made(kept.holding, moment))
 
-    def _read(self, prepared: Prepared, rewriting: Rewriting) -> Course:
+    def _read(self, prepared: Prepared, rewriting: Rewriting) -> QueryOutcome:
         """The rows of a query over views; over the tables alone where a view is gone, or its files are not what they were."""
         if not rewriting.views:
-            return Course(self._rows(prepared, rewriting), ())
+            return QueryOutcome(self._rows(prepared, rewriting), ())
         with self.store.reading(rewriting.views) as there:
             broken = [each for each in rewriting.views if not each.is_sound]
             if there and not broken:
                 try:
-                    return Course(self._rows(prepared, rewriting), tuple(each.name for each in rewriting.views))
+                    return QueryOutcome(self._rows(prepared, rewriting), tuple(each.name for each in rewriting.views))
                 except EngineError:
                     self.engine.life.refuse_over()
                     broken = list(rewriting.views)  # or a table is: then reading it alone says so
@@ -241,8 +241,8 @@ class Keeping:
             logger.warning("the files of %s were changed or removed by someone else; it is dropped", each.name)
             self.evict(each.id)
         if prepared.query is None:
-            return Course(None, ())
-        return Course(self._rows(prepared, Rewriting(prepared.query.plan, (), 0.0)), ())
+            return QueryOutcome(None, ())
+        return QueryOutcome(self._rows(prepared, Rewriting(prepared.query.plan, (), 0.0)), ())
 
     def _rows(self, prepared: Prepared, rewriting: Rewriting) -> pa.Table | None:
         tables = [*prepared.snapshot, *(each.table for each in rewriting.views)]
@@ -272,7 +272,7 @@ class Keeping:
             side = Side(each.plan, (*prepared.snapshot, view.table))
             self.experiments.add(Experiment(question, view.id, side, unused, frozenset({view.id})), urgent=False)
 
-    def _gain(self, prepared: Prepared, question: str, view: Kept, best: Rewriting) -> float:
+    def _gain(self, prepared: Prepared, question: str, view: MadeView, best: Rewriting) -> float:
         """What a use gains: measured, or expected until the experiment that is queued for it was run."""
         known = self.gains.get((question, view.id))
         if known is not None or prepared.query is None:

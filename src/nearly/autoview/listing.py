@@ -13,8 +13,8 @@ from typing import Any
 from nearly.autoview.candidates import Candidate
 from nearly.autoview.keeping import Keeping
 from nearly.autoview.mining import Fact
-from nearly.autoview.options import Holding, Option, Shape
-from nearly.autoview.store import ROWS, Kept, Store, read_list
+from nearly.autoview.options import Holding, Option, ViewShape
+from nearly.autoview.store import ROWS, MadeView, ViewStore, read_list
 from nearly.engine.storage.serialise import decode, encode
 from nearly.errors import NearlyError
 from nearly.plan.reading import Reading
@@ -61,7 +61,7 @@ def load(keeping: Keeping) -> None:
     store.restore(fitting, 0 if content is None else int(content.get("number", 0)))
 
 
-def left_in(directory: Path) -> tuple[str, list[Kept]] | None:
+def left_in(directory: Path) -> tuple[str, list[MadeView]] | None:
     """The policy and the views that the sessions of a catalog left, for whoever only looks; None where there never were any."""
     content = read_list(directory)
     try:
@@ -72,7 +72,7 @@ def left_in(directory: Path) -> tuple[str, list[Kept]] | None:
 
 def clear(directory: Path) -> None:
     """Free what the sessions of a catalog left, unless one has it now; what was learned stays."""
-    store = Store(directory, 1)
+    store = ViewStore(directory, 1)
     try:
         content = read_list(directory)
         if content is not None:
@@ -82,11 +82,11 @@ def clear(directory: Path) -> None:
         store.close()
 
 
-def _views(content: Mapping[str, Any], directory: Path) -> list[Kept]:
+def _views(content: Mapping[str, Any], directory: Path) -> list[MadeView]:
     return [found for each in content["views"] if (found := _kept(each, directory)) is not None]
 
 
-def _view(kept: Kept, store: Store) -> dict[str, Any]:
+def _view(kept: MadeView, store: ViewStore) -> dict[str, Any]:
     candidate, root = kept.candidate, str(store.directory)
     reading = candidate.stored.reading
     return {
@@ -98,7 +98,7 @@ def _view(kept: Kept, store: Store) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _kept(read: Mapping[str, Any], directory: Path) -> Kept | None:
+def _kept(read: Mapping[str, Any], directory: Path) -> MadeView | None:
     try:
         reading = None if read["reading"] is None else Reading(restored(read["reading"][0]), tuple(read["reading"][1]))
         view = StoredView(restored(read["maintained"]), tuple(read["columns"]), reading, tuple(read["key"]))
@@ -108,14 +108,14 @@ def _kept(read: Mapping[str, Any], directory: Path) -> Kept | None:
         table.base.verify()
         versions = {name: (int(version), str(content)) for name, (version, content) in read["versions"].items()}
         path = directory / ROWS / Path(read["path"]).name
-        return Kept(candidate, table, versions, _holding(read["holding"]), path, str(read["zone"]))
+        return MadeView(candidate, table, versions, _holding(read["holding"]), path, str(read["zone"]))
     except (KeyError, TypeError, ValueError, AttributeError, NearlyError):
         return None
 
 
-def _shape(read: Mapping[str, Any]) -> Shape:
+def _shape(read: Mapping[str, Any]) -> ViewShape:
     pairs = tuple((str(name), float(share)) for name, share in read["selectivities"])
-    return Shape(tuple(read["tables"]), tuple(read["groups"]), pairs)
+    return ViewShape(tuple(read["tables"]), tuple(read["groups"]), pairs)
 
 
 def _holding(read: Mapping[str, Any]) -> Holding:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from nearly.autoview.candidates import Candidate
-from nearly.autoview.estimates import Estimates
+from nearly.autoview.estimates import ViewEstimates
 from nearly.autoview.options import Option
 from nearly.autoview.rewriter import NEW, Rewriter, Rewriting
-from nearly.autoview.store import Encoded, Kept, NoRoom, Store, encoded
+from nearly.autoview.store import Encoded, MadeView, NoRoom, ViewStore, encoded
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.planner import Prepared
 from nearly.engine.plans import plan_batches
@@ -47,13 +47,13 @@ class Intention:
 class Making:
     """Makes views; what that took corrects what is expected."""
 
-    estimates: Estimates
+    estimates: ViewEstimates
     rewriter: Rewriter
-    store: Store
+    store: ViewStore
     share: float
     _ratio: float = 1.0
 
-    def intention(self, prepared: Prepared, candidate: Candidate, option: Option, views: Sequence[Kept]) -> Intention | None:
+    def intention(self, prepared: Prepared, candidate: Candidate, option: Option, views: Sequence[MadeView]) -> Intention | None:
         """How a query makes a view; None where it cannot use it."""
         if prepared.query is None:
             return None
@@ -96,6 +96,6 @@ def _timed(batches: Iterator[pa.RecordBatch], began: float, limit: float | None)
         yield batch
 
 
-def over(plan: Plan, view: Kept) -> Plan:
+def over(plan: Plan, view: MadeView) -> Plan:
     """The rest of a query over the view that was made for it."""
     return plan.transform(lambda node: replace(node, table=view.name) if isinstance(node, Scan) and node.table == NEW else node)

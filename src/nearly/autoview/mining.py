@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from nearly.autoview.candidates import Candidate, candidates_of
-from nearly.autoview.estimates import Estimates
+from nearly.autoview.estimates import ViewEstimates
 from nearly.autoview.options import Option
 from nearly.autoview.rewriter import Rewriter
 from nearly.engine.planner import Prepared
@@ -49,7 +49,7 @@ class Mined:
 class Mining:
     """Mines questions, and remembers what it found."""
 
-    estimates: Estimates
+    estimates: ViewEstimates
     rewriter: Rewriter
     facts: dict[str, Fact] = field(default_factory=dict)
     waiting: OrderedDict[Hashable, Prepared] = field(default_factory=OrderedDict)

@@ -12,7 +12,7 @@ LEAST_RATE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ViewShape:
     """What a view is about: tables joined, columns grouped by, and how much of a column's values a predicate keeps."""
 
     tables: tuple[str, ...]
@@ -29,7 +29,7 @@ class Option:
     """
 
     id: str
-    shape: Shape
+    shape: ViewShape
     bytes: float
     seconds: float
     gain: float
@@ -60,7 +60,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Occasion:
     """A query that begins: which step of the workload, what it asks, what could be made of it, what is kept, how much fits.
 
     `seconds` is what it is expected to take with what is kept.

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from nearly.autoview.candidates import Candidate
-from nearly.autoview.estimates import Estimates
-from nearly.autoview.store import Kept
+from nearly.autoview.estimates import ViewEstimates
+from nearly.autoview.store import MadeView
 from nearly.engine.planner import Prepared
 from nearly.engine.storage.layouts import Table
 from nearly.plan.nodes import Field, Plan, Scan
@@ -34,7 +34,7 @@ class Rewriting:
     """A query over some views, and the seconds it is expected to take."""
 
     plan: Plan
-    views: tuple[Kept, ...]
+    views: tuple[MadeView, ...]
     seconds: float
 
 
@@ -42,11 +42,13 @@ class Rewriting:
 class Rewriter:
     """Rewrites queries; what was found once is remembered."""
 
-    estimates: Estimates
+    estimates: ViewEstimates
     _found: OrderedDict[object, Plan | None] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def reuse(self, prepared: Prepared, plan: Plan, views: Iterable[Kept], measured: Mapping[str, float] = NOTHING) -> Rewriting:
+    def reuse(
+        self, prepared: Prepared, plan: Plan, views: Iterable[MadeView], measured: Mapping[str, float] = NOTHING
+    ) -> Rewriting:
         """A plan of a query over the views that make it cheaper.
 
         `measured` is what experiments found: the share of the query's time that it takes over a view. Estimates count less.
@@ -62,20 +64,20 @@ class Rewriter:
                 return best
             best = found
 
-    def serving(self, prepared: Prepared, plan: Plan, views: Iterable[Kept]) -> list[Rewriting]:
+    def serving(self, prepared: Prepared, plan: Plan, views: Iterable[MadeView]) -> list[Rewriting]:
         """The query over each view that serves it, cheap ones first."""
         plain = Rewriting(plan, (), 0.0)
         tried = [self._with(prepared, plain, each) for each in self._usable(prepared, views)]
         return sorted((each for each in tried if each is not None), key=lambda each: each.seconds)
 
-    def _usable(self, prepared: Prepared, views: Iterable[Kept]) -> list[Kept]:
+    def _usable(self, prepared: Prepared, views: Iterable[MadeView]) -> list[MadeView]:
         """The views whose rows are of a query's tables as they are."""
         some = list(views)
         zone = self.estimates.engine.cluster.time_zone if some else ""
         tables = {table.name.lower(): table for table in prepared.snapshot}
         return [each for each in some if each.fits(tables, zone)]
 
-    def _with(self, prepared: Prepared, so_far: Rewriting, view: Kept) -> Rewriting | None:
+    def _with(self, prepared: Prepared, so_far: Rewriting, view: MadeView) -> Rewriting | None:
         if not _has(so_far.plan, view.candidate):
             return None
         plan = self._rewritten(so_far.plan, view.name, view.plan)

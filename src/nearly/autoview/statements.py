@@ -8,17 +8,17 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from nearly.autoview.candidates import Candidate
-from nearly.autoview.store import Kept
+from nearly.autoview.store import MadeView
 from nearly.plan.expressions import AggregateCall, Column, Expression, substitute
 from nearly.plan.nodes import GroupBy, Plan, Scan
 from nearly.plan.render import SPARK
-from nearly.rewrite.views.blocks import Block, block_of
+from nearly.rewrite.views.blocks import JoinBlock, block_of
 
 ADVISED = 2
 """A view that was used so often may be worth making permanent."""
 
 
-def advised(kept: Iterable[Kept]) -> list[str]:
+def advised(kept: Iterable[MadeView]) -> list[str]:
     """Statements that would make the views permanent that were used most, those that saved most first."""
     used = sorted((each for each in kept if each.holding.uses >= ADVISED), key=lambda each: -each.holding.saved)
     return [statement(each.candidate, suggested_name(each.candidate, place)) for place, each in enumerate(used, 1)]
@@ -57,7 +57,7 @@ def _table(leaf: Plan) -> str:
     return leaf.table if isinstance(leaf, Scan) else "?"
 
 
-def _shown(plan: Plan, group: GroupBy | None, block: Block, spelled: _Spelling) -> list[exp.Expr]:
+def _shown(plan: Plan, group: GroupBy | None, block: JoinBlock, spelled: _Spelling) -> list[exp.Expr]:
     outputs = (*group.keys, *group.aggregates) if group is not None else ()
     values = [substitute(each.expression, block.outputs) for each in outputs] or [block.outputs[each.name] for each in plan.columns]
     names: dict[str, int] = {}
@@ -83,7 +83,7 @@ def _name(value: Expression, spelled: _Spelling) -> str:
 class _Spelling:
     """Expressions over the columns of leaves as SQL has them."""
 
-    def __init__(self, block: Block, aliases: dict[Plan, str]) -> None:
+    def __init__(self, block: JoinBlock, aliases: dict[Plan, str]) -> None:
         self._places = {
             field.name: (aliases[leaf], field.source) for leaf in block.leaves if isinstance(leaf, Scan) for field in leaf.fields
         }

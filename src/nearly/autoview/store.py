@@ -46,7 +46,7 @@ class NoRoom(Exception):
 
 
 @dataclass(slots=True)
-class Kept:
+class MadeView:
     """A view that is there: what it computes, its rows, and version and content of the tables that they are of, by name.
 
     `zone` is the time zone in which it was computed: dates and texts of points in time are others in another one.
@@ -120,16 +120,16 @@ def encoded(candidate: Candidate, batches: Iterable[pa.RecordBatch], most: int) 
     return Encoded(content, rows)
 
 
-class Store:
+class ViewStore:
     """The files of automatic views; one session of one process has them."""
 
     def __init__(self, directory: Path, limit: int) -> None:
         self.directory, self.limit = directory, limit
         self.lock = threading.RLock()
-        self.kept: dict[str, Kept] = {}
+        self.kept: dict[str, MadeView] = {}
         self._owned = ExitStack()
         self._reserved = 0
-        self._dying: list[Kept] = []
+        self._dying: list[MadeView] = []
         self._is_closed = False
         self._number = 0
         with writing_in(directory):
@@ -158,7 +158,7 @@ class Store:
 
     def add(
         self, candidate: Candidate, rows: Encoded, versions: Mapping[str, tuple[int, str]], holding: Holding, zone: str
-    ) -> Kept:
+    ) -> MadeView:
         """Have a view; one that computes the same goes. `NoRoom` where it does not fit beside what is there, or none may come."""
         with self.lock:
             self._refuse_closed()
@@ -173,7 +173,7 @@ class Store:
                 path.mkdir(parents=True)
                 (path / FILE).write_bytes(rows.content)
                 flush(path / FILE)
-            kept = Kept(candidate, describe_parquet(name, [str(path)]), versions, holding, path, zone)
+            kept = MadeView(candidate, describe_parquet(name, [str(path)]), versions, holding, path, zone)
             with self.lock:
                 self._refuse_closed()
                 before = self.kept.pop(kept.id, None)
@@ -202,7 +202,7 @@ class Store:
         self._sweep_dying()
 
     @contextmanager
-    def reading(self, views: Iterable[Kept]) -> Iterator[bool]:
+    def reading(self, views: Iterable[MadeView]) -> Iterator[bool]:
         """While these views are read, their files stay; False where one is gone already."""
         mine = list(views)
         with self.lock:
@@ -228,7 +228,7 @@ class Store:
         """Write the list, durably."""
         write_durably(self.directory / LIST, sealed(content).encode())
 
-    def restore(self, views: Iterable[Kept], number: int) -> None:
+    def restore(self, views: Iterable[MadeView], number: int) -> None:
         """Have views that an earlier session made, and remove all other files."""
         with self.lock:
             self._number = max(self._number, number)

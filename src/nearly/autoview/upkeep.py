@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 import duckdb
 import pyarrow as pa
 
-from nearly.autoview.estimates import Estimates
-from nearly.autoview.store import Encoded, Kept, NoRoom, encoded
+from nearly.autoview.estimates import ViewEstimates
+from nearly.autoview.store import Encoded, MadeView, NoRoom, encoded
 from nearly.engine.deltas.net_change import net_change, planned_delta
 from nearly.engine.deltas.versions import versions_of
 from nearly.engine.engine import Engine
@@ -36,7 +36,7 @@ class Lost(Exception):
     """Why a view is not brought up to date."""
 
 
-def present(catalog: Catalog, view: Kept) -> dict[str, Table] | None:
+def present(catalog: Catalog, view: MadeView) -> dict[str, Table] | None:
     """The tables of a view as they are now, by name in lower case; None where one is gone."""
     try:
         return {table.name.lower(): table for table in catalog.together(view.versions)}
@@ -45,7 +45,9 @@ def present(catalog: Catalog, view: Kept) -> dict[str, Table] | None:
 
 
 @deep_recursion()
-def moved(estimates: Estimates, view: Kept, tables: Mapping[str, Table], making: float, most: int, running: Running) -> Encoded:
+def moved(
+    estimates: ViewEstimates, view: MadeView, tables: Mapping[str, Table], making: float, most: int, running: Running
+) -> Encoded:
     """The rows of a view over its tables as they are now; `Lost` where they cannot be had cheaper than by making it again."""
     engine, stored = estimates.engine, view.candidate.stored
     if any(column.type in FRACTIONS for column in stored.maintained.columns):
@@ -64,7 +66,7 @@ def moved(estimates: Estimates, view: Kept, tables: Mapping[str, Table], making:
         raise Lost(str(trouble)) from trouble
 
 
-def _before(catalog: Catalog, view: Kept, tables: Mapping[str, Table]) -> dict[str, Table]:
+def _before(catalog: Catalog, view: MadeView, tables: Mapping[str, Table]) -> dict[str, Table]:
     """The tables that changed, as the view knows them."""
     found = {}
     changed = rows = 0
@@ -87,9 +89,9 @@ def _before(catalog: Catalog, view: Kept, tables: Mapping[str, Table]) -> dict[s
 
 
 def _expected(
-    estimates: Estimates,
+    estimates: ViewEstimates,
     pinned: Engine,
-    view: Kept,
+    view: MadeView,
     before: Mapping[str, Table],
     after: Mapping[str, Table],
     groups: Mapping[Plan, Plan],
@@ -107,7 +109,7 @@ def _expected(
     return seconds + view.table.rows * len(view.table.columns) * (constants.scan + constants.write + constants.group) / cores
 
 
-def _applied(pinned: Engine, view: Kept, change: pa.Table, running: Running) -> Iterator[pa.RecordBatch]:
+def _applied(pinned: Engine, view: MadeView, change: pa.Table, running: Running) -> Iterator[pa.RecordBatch]:
     """The stored rows with what came and without what went, as a bag; `Lost` where something went that was not there."""
     names = list(view.candidate.stored.columns)
     weight = "nearly_weight"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from nearly.autoview.keeping import Deferred, Keeping
-from nearly.autoview.store import Kept, NoRoom
+from nearly.autoview.store import MadeView, NoRoom
 from nearly.autoview.upkeep import Lost, moved, present
 from nearly.engine.native.running import Running
 from nearly.errors import NearlyError
@@ -166,7 +166,7 @@ class Worker:
                 return True
         return False
 
-    def _follow(self, view: Kept) -> None:
+    def _follow(self, view: MadeView) -> None:
         keeping = self._keeping
         tables = present(keeping.engine.catalog, view)
         if tables is None:

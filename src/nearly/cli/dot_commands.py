@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearly.cli.formats import MODES, write_look
-from nearly.cli.settings import Settings, share
+from nearly.cli.settings import ShellSettings, share
 from nearly.errors import ParseError, SchemaError, unknown
 from nearly.looking import columns_of, tables_of
 
@@ -134,7 +134,7 @@ def _refuse_more(arguments: list[str], most: int) -> None:
 
 
 def _print_look(shell: Shell, table: object) -> None:
-    settings: Settings = shell.place.settings
+    settings: ShellSettings = shell.place.settings
     write_look(table, settings.mode, settings.rows)
 
 

@@ -27,15 +27,16 @@ class Prompt:
     def __init__(self, place: Workplace, history: Path | None) -> None:
         kept: History = InMemoryHistory() if history is None else FileHistory(str(history))
         self._session: PromptSession[str] = PromptSession(
-            history=kept, completer=_Words(Completing(place)), complete_while_typing=False, multiline=True, key_bindings=_keys(),
-            auto_suggest=AutoSuggestFromHistory(), enable_open_in_editor=True, prompt_continuation=lambda *_: CONTINUED,
+            history=kept, completer=_Completions(Completing(place)), complete_while_typing=False, multiline=True,
+            key_bindings=_keys(), auto_suggest=AutoSuggestFromHistory(), enable_open_in_editor=True,
+            prompt_continuation=lambda *_: CONTINUED,
         )  # fmt: skip
 
     def read(self) -> str:
         return self._session.prompt(PROMPT)
 
 
-class _Words(Completer):
+class _Completions(Completer):
     """nearly's completion as prompt-toolkit asks for it."""
 
     def __init__(self, completing: Completing) -> None:

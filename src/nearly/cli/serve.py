@@ -58,10 +58,10 @@ def run(options: argparse.Namespace) -> int:
     """Serve until Ctrl-C; the exit code."""
     try:
         from nearly.web.limits import Limits
-        from nearly.web.server import Addresses, Server, Settings
+        from nearly.web.server import Addresses, Server, ServerSettings
     except ImportError as trouble:
         raise Unsupported(f"the server needs {trouble.name}; install it with: pip install 'nearly[serve]'") from None
-    settings = Settings(
+    settings = ServerSettings(
         options.host, options.port, None if options.no_pg else options.pg_port, _password(options.password_file), options.cert,
         options.key, tuple(options.name), options.allow_changes, Limits(**limits_of(options)),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from nearly.errors import SchemaError, unknown
 
 
 @dataclass(slots=True)
-class Settings:
+class ShellSettings:
     """What the options of `nearly sql` say, and what the commands of the shell change."""
 
     mode: str = "table"

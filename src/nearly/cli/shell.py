@@ -12,7 +12,7 @@ from typing import Protocol
 
 from nearly.cli.dot_commands import Quit, run_command
 from nearly.cli.lake import sources_of
-from nearly.cli.settings import Settings
+from nearly.cli.settings import ShellSettings
 from nearly.cli.splitting import is_complete, statements_of
 from nearly.cli.sql import add_data_options
 from nearly.cli.verbs import Commands
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     path = options.path or (Path(DEFAULT_PATH) if Path(DEFAULT_PATH).is_dir() else None)
     found = sources_of(options.data)
     with opened(path, options.eager) as db:
-        shell = Shell(Workplace(db, found, Settings(), keeps=path is not None))
+        shell = Shell(Workplace(db, found, ShellSettings(), keeps=path is not None))
         if not sys.stdin.isatty():
             return shell.run(StandardInput())
         print(f"nearly {__version__}. End a statement with a semicolon; .help tells more, Ctrl-D leaves.")
@@ -93,11 +93,11 @@ class Shell:
         except (OSError, UnicodeDecodeError) as trouble:
             reason = trouble.strerror if isinstance(trouble, OSError) else "it is no text in UTF-8"
             raise EngineError(f"cannot read {str(path)!r}: {reason}") from None
-        return self.run(Lines(iter(lines)))
+        return self.run(ShellLines(iter(lines)))
 
 
 @dataclass(slots=True)
-class Lines:
+class ShellLines:
     """Texts from lines: a dot command is a line of its own, a statement goes up to its semicolon or to the end."""
 
     lines: Iterator[str]
@@ -116,7 +116,7 @@ class Lines:
         raise EOFError
 
 
-class StandardInput(Lines):
+class StandardInput(ShellLines):
     """Texts from a pipe."""
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nearly.cli.formats import MODES, refuse_terminal
 from nearly.cli.lake import Sources, refuse_unknown_columns, sources_of, tables_asked_for
-from nearly.cli.settings import Settings, share
+from nearly.cli.settings import ShellSettings, share
 from nearly.cli.splitting import statements_of
 from nearly.cli.verbs import Commands
 from nearly.display.lines import SHOWN_ROWS
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     texts = statements_of(_text(options))
     error = None if options.within is None else share(options.within, "--within")
     confidence = share(options.confidence, "--confidence")
-    settings = Settings(options.format, error, options.seconds, confidence, options.seed, options.rows)
+    settings = ShellSettings(options.format, error, options.seconds, confidence, options.seed, options.rows)
     refuse_terminal(options.format)
     found = sources_of(options.data)
     if options.path is None:

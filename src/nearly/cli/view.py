@@ -15,7 +15,7 @@ from nearly.rooms import AUTOMATIC
 from nearly.session import Session
 
 if TYPE_CHECKING:
-    from nearly.autoview.store import Kept
+    from nearly.autoview.store import MadeView
 
 
 def add(commands: Commands) -> None:
@@ -141,7 +141,7 @@ def run_off(_: Session, options: argparse.Namespace) -> None:
     print(f"{len(kept)} automatic views removed, {sum(each.holding.bytes for each in kept):,} bytes")
 
 
-def _left(options: argparse.Namespace) -> tuple[str, list[Kept]]:
+def _left(options: argparse.Namespace) -> tuple[str, list[MadeView]]:
     """What a catalog has of automatic views, by the list that was written last: whoever looks takes them from no session."""
     from nearly.autoview.listing import left_in  # whose code few commands need
 

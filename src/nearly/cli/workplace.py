@@ -16,7 +16,7 @@ from pathlib import Path
 from nearly.answer import Answer
 from nearly.cli.formats import write, write_look
 from nearly.cli.lake import Sources, refuse_unknown_columns, table_name, tables_asked_for
-from nearly.cli.settings import Settings
+from nearly.cli.settings import ShellSettings
 from nearly.display.lines import Lines
 from nearly.display.show import Face, Shown, show, terminal
 from nearly.display.status import Doing, waiting
@@ -42,7 +42,7 @@ class Workplace:
 
     db: Session
     found: Sources
-    settings: Settings = field(default_factory=Settings)
+    settings: ShellSettings = field(default_factory=ShellSettings)
     keeps: bool = False
     """Whether the catalog stays, so that tables may be changed."""
     _files: dict[str, str] = field(default_factory=dict)

@@ -16,7 +16,7 @@ _STEPS = {b"\x1b[C": 1, b"\x1bOC": 1, b"\x1b[D": -1, b"\x1bOD": -1}
 """What terminals send for an arrow to the right and to the left, and the step it stands for."""
 
 
-class Keys:
+class ArrowKeys:
     """Calls `turned` with 1 or -1 for each arrow to the right or left, from a thread of its own, from `listen` to the end.
 
     Until then, and where the input is no terminal in whose foreground the program runs, what is typed is left for whoever reads

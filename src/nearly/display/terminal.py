@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nearly.answer import Answer
-from nearly.display.keys import Keys
+from nearly.display.keys import ArrowKeys
 from nearly.display.status import Clock, Doing, progress_bar, progress_line, remarks, waiting
 from nearly.display.trail import Trail
 from nearly.printing.cells import CellText
@@ -49,7 +49,7 @@ class Terminal:
             get_renderable=screen.drawn, console=self._console, refresh_per_second=DRAWN_A_SECOND, vertical_overflow="crop",
             transient=True,
         )  # fmt: skip
-        with Keys(screen.turn) as keys, drawing as live:
+        with ArrowKeys(screen.turn) as keys, drawing as live:
             for answer in answers:
                 screen.take(answer)
                 if len(screen.pages) > 1 and not answer.exact:

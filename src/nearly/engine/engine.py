@@ -20,7 +20,7 @@ from nearly.engine.life import Life
 from nearly.engine.native.durations import Durations
 from nearly.engine.native.engine import Native
 from nearly.engine.native.failures import NativeFailure
-from nearly.engine.native.first_units import Samples
+from nearly.engine.native.first_units import FirstUnits
 from nearly.engine.native.key_indexes import KeyIndexes
 from nearly.engine.native.python_functions import Functions
 from nearly.engine.native.reading import NativeReader
@@ -65,7 +65,7 @@ class Engine:
         self.cluster = cluster
         self.catalog = catalog
         self.functions = functions = Functions()
-        samples = Samples(Native(functions.live))
+        samples = FirstUnits(Native(functions.live))
         self.costs = Costs(catalog.path)
         durations = Durations(self.costs)
         self.native = NativeKernel(

@@ -30,7 +30,7 @@ CONDITIONS_PER_JOB = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ColumnLimits:
     """A column's values lie between two values (None: no limit); null only if `nullable`."""
 
     column: str
@@ -44,7 +44,7 @@ class Check:
     """Rows for which the predicate (Spark SQL) is true have their columns within the limits."""
 
     predicate: str
-    limits: tuple[Limits, ...]
+    limits: tuple[ColumnLimits, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def _violates(check: Check) -> Column:
     return F.expr(check.predicate) & ~F.coalesce(reduce(lambda a, b: a & b, inside), F.lit(False))
 
 
-def _inside(limits: Limits) -> Column:
+def _inside(limits: ColumnLimits) -> Column:
     column = F.col(spark_name(limits.column))
     found = column.isNotNull()
     if limits.low is not None:

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from nearly.engine.history import Check, Limits, example, frame_of, measure, schema_of, time_zone
+from nearly.engine.history import Check, ColumnLimits, example, frame_of, measure, schema_of, time_zone
 from nearly.errors import SchemaError
 from nearly.missing.statements.bound_set import BoundConstraint, BoundSet, bind_constraints
 from nearly.missing.statements.constraint import Constraint, read_constraints, write_constraints
@@ -114,4 +114,4 @@ def check(frame: Any, bound: BoundSet) -> list[Violation]:
 def _check(constraint: BoundConstraint) -> Check:
     """The constraint in the terms of the engine: its predicate as SQL, its ranges as limits on columns."""
     ranges = constraint.given.values.items()
-    return Check(constraint.given.predicate, tuple(Limits(name, each.low, each.high, each.nullable) for name, each in ranges))
+    return Check(constraint.given.predicate, tuple(ColumnLimits(name, each.low, each.high, each.nullable) for name, each in ranges))

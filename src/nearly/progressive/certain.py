@@ -251,7 +251,7 @@ def _part_of(merge: GroupBy, parts: dict[str, Expression], whole: str) -> Aggreg
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundColumn:
     """A column of a plan as an expression over the columns of an aggregate, and what it is instead of null."""
 
     aggregate: GroupBy
@@ -259,27 +259,27 @@ class _Found:
     default: Any = None
 
 
-def _value(plan: Plan, name: str) -> _Found | None:
+def _value(plan: Plan, name: str) -> _FoundColumn | None:
     """The aggregate behind a column of the plan."""
     match plan:
         case Sort() | Limit() | Filter():
             return _value(plan.child, name)
         case GroupBy():
             column = next((each.column for each in plan.aggregates if each.name == name), Column(plan.columns[0].type, name))
-            return _Found(plan, column)
+            return _FoundColumn(plan, column)
         case Project():
             return _of_expression(plan.child, next(each.expression for each in plan.outputs if each.name == name))
     return None
 
 
-def _of_expression(plan: Plan, expression: Expression) -> _Found | None:
+def _of_expression(plan: Plan, expression: Expression) -> _FoundColumn | None:
     match expression:
         case Column():
             return _value(plan, expression.name)
         case Call(function="coalesce", arguments=(inner, Literal(value=default))):
             found = _of_expression(plan, inner)
             return found if found is None or found.default is not None else replace(found, default=default)
-    return _Found(plan, expression) if isinstance(plan, GroupBy) else None
+    return _FoundColumn(plan, expression) if isinstance(plan, GroupBy) else None
 
 
 def _origin(plan: Plan, name: str, merge: GroupBy) -> str | None:

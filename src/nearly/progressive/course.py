@@ -28,7 +28,7 @@ from nearly.errors import Unsupported
 from nearly.plan.nodes import BoundQuery
 from nearly.progressive.evaluation import Evaluation
 from nearly.progressive.progress import Progress
-from nearly.progressive.reading import Reading
+from nearly.progressive.reading import UnitsRead
 
 STATE_ROWS = 5_000_000
 """Rows and partial results that the driver keeps; a query with more of them ends with an exact run, whose merge is distributed."""
@@ -68,7 +68,7 @@ class Course:
     confidence: float
     _arriving: Iterator[UnitBatch] | None = None
     _arrived: float = 0.0
-    _reading: Reading | None = None
+    _reading: UnitsRead | None = None
     _valid: int = 0
     _phase: Phase = field(default=Phase.READING)
 
@@ -92,7 +92,7 @@ class Course:
 
     def foresee(self, tables: dict[str, pa.Table], end: int) -> None:
         """Ranges from the first batch's other stages, before its rows that wait are decided."""
-        self.progress.ranges.foresee(tables, Reading.of(self.progress.units, range(end)))
+        self.progress.ranges.foresee(tables, UnitsRead.of(self.progress.units, range(end)))
         self.publish()
 
     def _read(self) -> Way:
@@ -123,7 +123,7 @@ class Course:
         """Check the variation ranges, and renew them; when one broke, go back to before it was used."""
         yield from ()
         progress, ranges = self.progress, self.progress.ranges
-        self._reading = Reading.of(progress.units, progress.positions)
+        self._reading = UnitsRead.of(progress.units, progress.positions)
         progress.checked = len(progress.positions)
         if not ranges.stages or ranges.hopeless:
             return Phase.ANSWERING

@@ -25,7 +25,7 @@ from nearly.progressive.certain import CertainBounds
 from nearly.progressive.growths import growths_of
 from nearly.progressive.key_rooms import KeyRooms
 from nearly.progressive.own_intervals import OwnIntervals
-from nearly.progressive.reading import Reading, Replicates
+from nearly.progressive.reading import Replicates, UnitsRead
 from nearly.progressive.row_changes import DecidedGroups, KnownKeys, rows_of
 from nearly.rewrite.stream.cut import Cut, Gathered
 from nearly.rewrite.stream.few_rows import ANSWER_KEYS, FEW_ROWS, few_rows
@@ -61,7 +61,7 @@ class Evaluation:
     """Counts the keys of an aggregate exactly, where that is worth it."""
     counts: dict[GroupBy, int] = field(default_factory=dict)
 
-    def answer(self, reading: Reading, look: int, stats: dict[str, Any]) -> Answer:
+    def answer(self, reading: UnitsRead, look: int, stats: dict[str, Any]) -> Answer:
         """The estimate after the units read, with bounds."""
         growths, models = growths_of(self.cut.tail, self.cut.stages, self.state, reading)
         beside = reading.beside
@@ -107,7 +107,7 @@ class Evaluation:
         return self.state.run(self.cut.tail)
 
     def _bounded(
-        self, point: Weighted, found: pa.Table, growths: Growths, reading: Reading, look: int, sides: Sides,
+        self, point: Weighted, found: pa.Table, growths: Growths, reading: UnitsRead, look: int, sides: Sides,
         unlike: frozenset[GroupBy],
     ) -> Sides:  # fmt: skip
         """The sides with intervals for the numbers among the evolving columns; what cannot be bounded is open."""
@@ -135,7 +135,7 @@ class Evaluation:
             sides = sides.closed(place, interval if halves is None else behind.lengthened(interval, theta, halves[:, :, at]))
         return sides
 
-    def _evidence(self, reading: Reading, look: int) -> Evidence:
+    def _evidence(self, reading: UnitsRead, look: int) -> Evidence:
         return Evidence(reading.least_share, reading.units, reading.group_rows, self.confidence, look if self.lasting else None)
 
     def _copied(self, point: Weighted, found: pa.Table, growths: Growths) -> _Copied:

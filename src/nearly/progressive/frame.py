@@ -39,7 +39,7 @@ TableFunction = Callable[[pa.Table], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class FrameWorkspace:
     """Where frames run, and what is asked of their answers."""
 
     engine: Engine
@@ -57,7 +57,7 @@ class Frame:
     The first use of `get`, `get_final` or an iteration starts a run in the background; frames made from this one run by themselves.
     """
 
-    def __init__(self, workspace: Workspace, query: exp.Query, info: Table | None = None) -> None:
+    def __init__(self, workspace: FrameWorkspace, query: exp.Query, info: Table | None = None) -> None:
         self._workspace = workspace
         self._query = query
         self._info = info

@@ -7,14 +7,14 @@ import numpy as np
 from nearly.engine.stream.unit_state import UnitState
 from nearly.estimate.incidence import Incidence, fit
 from nearly.plan.nodes import GroupBy, Plan
-from nearly.progressive.reading import Reading
+from nearly.progressive.reading import UnitsRead
 from nearly.rewrite.stream.cut import Gathered
 from nearly.rewrite.weigh.weigh import incidence, keyed_aggregates
 from nearly.rewrite.weigh.weighted import Growths
 
 
 def growths_of(
-    plan: Plan, stages: tuple[Gathered, ...], state: UnitState, reading: Reading
+    plan: Plan, stages: tuple[Gathered, ...], state: UnitState, reading: UnitsRead
 ) -> tuple[Growths, dict[GroupBy, Incidence]]:  # fmt: skip
     """For every aggregate by keys, how its keys grow, and the model that tells it; the topmost one comes first."""
     growths: Growths = {}

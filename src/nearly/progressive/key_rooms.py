@@ -26,7 +26,7 @@ from nearly.engine.stream.units import Units
 from nearly.estimate.incidence import Incidence
 from nearly.plan.expressions import Column
 from nearly.plan.nodes import Filter, GroupBy, Input, Join, Limit, Plan, Project, Scan, Sort
-from nearly.progressive.reading import Reading
+from nearly.progressive.reading import UnitsRead
 from nearly.rewrite.stream.cut import Cut
 
 MORE_ROOM = 1.5
@@ -46,7 +46,7 @@ class Reach:
     widths: Floats
     values: float
 
-    def is_unlike(self, reading: Reading, keys: float) -> bool:
+    def is_unlike(self, reading: UnitsRead, keys: float) -> bool:
         """Whether the units read, which have so many keys, have little room for keys beside the others."""
         if keys > self.values:
             return False  # the keys differ in other columns
@@ -65,7 +65,7 @@ class KeyRooms:
     units: Units
     _reaches: dict[str, Reach | None] = field(default_factory=dict)
 
-    def unlike(self, reading: Reading, models: Mapping[GroupBy, Incidence]) -> frozenset[GroupBy]:
+    def unlike(self, reading: UnitsRead, models: Mapping[GroupBy, Incidence]) -> frozenset[GroupBy]:
         """The aggregates most of whose keys may lie in units unlike those read."""
         if self.units.mixed or not reading.positions:
             return frozenset()

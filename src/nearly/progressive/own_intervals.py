@@ -19,7 +19,7 @@ from nearly.estimate.intervals import FEWEST_SEEN, Floats, Interval, joined, quo
 from nearly.estimate.quantiles import OrderedValues
 from nearly.plan.expressions import Expression
 from nearly.plan.nodes import GroupBy
-from nearly.progressive.reading import Reading
+from nearly.progressive.reading import UnitsRead
 from nearly.rewrite.stream.cut import Cut
 from nearly.rewrite.weigh.distinct_counts import CountedKeys, distinct_counts, keys_by_unit, totals_by_unit
 from nearly.rewrite.weigh.quantile_columns import QuantileColumn, quantile_columns, values_by_unit
@@ -42,7 +42,7 @@ class OwnIntervals:
     unlike: frozenset[GroupBy] = frozenset()
     """Aggregates whose keys nothing tells the number of."""
 
-    def closed(self, sides: Sides, found: pa.Table, reading: Reading, behind: Evidence) -> tuple[Sides, set[int]]:
+    def closed(self, sides: Sides, found: pa.Table, reading: UnitsRead, behind: Evidence) -> tuple[Sides, set[int]]:
         """The sides with bounds for these columns, and their places: no others are to be given."""
         places = {column.name: place for place, column in enumerate(self.cut.tail.columns)}
         apart: set[int] = set()
@@ -62,7 +62,7 @@ class OwnIntervals:
         return sides, apart
 
     def _counted(
-        self, sides: Sides, place: int, counted: CountedKeys, found: pa.Table, reading: Reading, behind: Evidence
+        self, sides: Sides, place: int, counted: CountedKeys, found: pa.Table, reading: UnitsRead, behind: Evidence
     ) -> Sides:
         """Counts of keys, or averages over them, by group or not."""
         cells = _by_key(self.state.run(keys_by_unit(counted, self.cut.stages)))
@@ -80,7 +80,7 @@ class OwnIntervals:
                 theta = totals.estimate / theta
         return sides.valued(place, theta).closed(place, ends)
 
-    def _totals(self, counted: CountedKeys, total: Expression, found: pa.Table, reading: Reading) -> _Totals:
+    def _totals(self, counted: CountedKeys, total: Expression, found: pa.Table, reading: UnitsRead) -> _Totals:
         """Sums over all rows of the answer's groups."""
         cells = _by_key(self.state.run(totals_by_unit(counted, total, self.cut.stages)))
         keys, group_rows = _keys(found, counted.shown), reading.group_rows
@@ -94,7 +94,7 @@ class OwnIntervals:
         return _Totals(rows / group_rows.sum() * whole, rows / left * (whole - sums), np.count_nonzero(sums, axis=0), every)
 
     def _quantile(
-        self, sides: Sides, place: int, column: QuantileColumn, found: pa.Table, reading: Reading, behind: Evidence
+        self, sides: Sides, place: int, column: QuantileColumn, found: pa.Table, reading: UnitsRead, behind: Evidence
     ) -> Sides:
         """Quantiles, by group or not; the estimates stay."""
         cells = _by_key(self.state.run(values_by_unit(column, self.cut.stages)))

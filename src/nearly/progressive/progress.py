@@ -9,7 +9,7 @@ from nearly.engine.stream.result_log import UnitBatch
 from nearly.engine.stream.unit_state import UnitState
 from nearly.engine.stream.units import Units
 from nearly.progressive.ranges import VariationRanges
-from nearly.progressive.reading import Reading
+from nearly.progressive.reading import UnitsRead
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Progress:
         facts: dict[str, Any] = {
             "batches": self.batches, "units": len(self.positions), "of_units": len(self.units.order), "state_rows": state.rows,
             "state_bytes": state.bytes, "batch_seconds": last.seconds if last else 0.0,
-            "batch_units": last.end - last.start if last else 0, "rows_read": Reading.of(self.units, self.positions).rows,
+            "batch_units": last.end - last.start if last else 0, "rows_read": UnitsRead.of(self.units, self.positions).rows,
             "reading_seconds": self.reading,
         }  # fmt: skip
         if self.ranges.stages:

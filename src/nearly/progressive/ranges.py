@@ -30,7 +30,7 @@ from nearly.plan.functions import call
 from nearly.plan.nodes import Filter, GroupBy, Input, Output, Plan, Project
 from nearly.plan.types import BOOLEAN, LONG, to_arrow
 from nearly.progressive.growths import growths_of
-from nearly.progressive.reading import Reading
+from nearly.progressive.reading import UnitsRead
 from nearly.rewrite.sites.split_aggregate import merged_parts
 from nearly.rewrite.stream.cut import Cut, Gathered, Waiting
 from nearly.rewrite.stream.decide import decided_again
@@ -109,7 +109,7 @@ class VariationRanges:
         known = self.history[self.version if version is None else version]
         return {lookup.name: _table(lookup, known.get(lookup.name)) for lookup in self.lookups}
 
-    def valid(self, reading: Reading) -> int:
+    def valid(self, reading: UnitsRead) -> int:
         """The newest version that holds all values as they are estimated now; renews the ranges when it is the newest of all."""
         found = {lookup.name: self._estimated(lookup, reading) for lookup in self.lookups}
         for version in range(self.version, -1, -1):
@@ -122,7 +122,7 @@ class VariationRanges:
         self.history.append({**newest, **made})
         return version
 
-    def foresee(self, tables: dict[str, pa.Table], reading: Reading) -> None:
+    def foresee(self, tables: dict[str, pa.Table], reading: UnitsRead) -> None:
         """Ranges from the first batch's values, before the rows of that batch that wait for them are decided."""
         if self.version == 0:
             with closing(UnitState(self.cut.stages, self.state.settings, self.state.spare)) as state:
@@ -170,7 +170,7 @@ class VariationRanges:
             total += counted["rows"][0].as_py()
         return total
 
-    def _estimated(self, lookup: Lookup, reading: Reading) -> _Estimated | None:
+    def _estimated(self, lookup: Lookup, reading: UnitsRead) -> _Estimated | None:
         """The values now, with their replicates; None when there are too many or they have none."""
         plan = lookup.values
         growths, _ = growths_of(plan, self.cut.stages, self.state, reading)
@@ -210,7 +210,7 @@ class _Estimated:
         return self.keys, self.least, self.greatest
 
     @classmethod
-    def of(cls, table: pa.Table, rows: pa.Table, lookup: Lookup, reading: Reading) -> _Estimated:
+    def of(cls, table: pa.Table, rows: pa.Table, lookup: Lookup, reading: UnitsRead) -> _Estimated:
         keys = len(lookup.keys)
         seen = table["seen_in"].to_numpy() if "seen_in" in table.column_names else None
         names, theta = _split(table.drop_columns(["seen_in"]) if seen is not None else table, keys)

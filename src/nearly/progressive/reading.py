@@ -27,7 +27,7 @@ class Replicates:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class UnitsRead:
     """The units at some positions of the order are read. Law: weight * rows read = rows in all.
 
     Replicates leave out one of `most_groups` groups of units.
@@ -38,7 +38,7 @@ class Reading:
     most_groups: int = GROUPS
 
     @classmethod
-    def of(cls, units: Units, positions: Iterable[int]) -> Reading:
+    def of(cls, units: Units, positions: Iterable[int]) -> UnitsRead:
         return cls(units, frozenset(positions))
 
     @property
@@ -71,7 +71,7 @@ class Reading:
         return len(self.group_rows)
 
     @property
-    def beside(self) -> Reading | None:
+    def beside(self) -> UnitsRead | None:
         """What was read of a table that is sampled by itself."""
         return None if self.plan.beside is None else replace(self, plan=self.plan.beside)
 
@@ -80,7 +80,7 @@ class Reading:
         """The share of the table of which the least was read."""
         return self.share if self.beside is None else min(self.share, self.beside.share)
 
-    def in_groups(self, most: int) -> Reading:
+    def in_groups(self, most: int) -> UnitsRead:
         """The same units for at most so many replicates, a divisor of `GROUPS`."""
         return replace(self, most_groups=most)
 
@@ -104,7 +104,7 @@ class Reading:
         """The place, in `group_rows`, of each of some groups of units."""
         return np.searchsorted(self._numbers(), groups)
 
-    def weights(self, of: Reading | None = None) -> pa.Table:
+    def weights(self, of: UnitsRead | None = None) -> pa.Table:
         """Replicate r leaves out the r-th group read: (replicate, unit_group, unit_weight), zero weights left out.
 
         `of` are units of another table, the same groups of which are left out.

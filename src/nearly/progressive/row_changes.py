@@ -13,7 +13,7 @@ from nearly.estimate.cells import RowChanges
 from nearly.estimate.distinct import unseen_at_most
 from nearly.estimate.incidence import Incidence
 from nearly.plan.nodes import GroupBy
-from nearly.progressive.reading import Reading
+from nearly.progressive.reading import UnitsRead
 from nearly.rewrite.stream.firm_groups import FirmGroups
 from nearly.rewrite.weigh.weighted import RowSet
 
@@ -25,7 +25,7 @@ class KnownKeys:
     models: dict[GroupBy, Incidence]
     counts: dict[GroupBy, int]
 
-    def unseen(self, aggregate: GroupBy, reading: Reading, failure: float) -> UnseenRows | None:
+    def unseen(self, aggregate: GroupBy, reading: UnitsRead, failure: float) -> UnseenRows | None:
         """The keys that are still to come.
 
         About how many there are is told by those that were seen in few groups of units. That no key was is no proof that there are
@@ -60,7 +60,7 @@ def _rows(table: pa.Table) -> list[tuple[object, ...]]:
 
 
 def rows_of(
-    rows: RowSet, shown: int, known: KnownKeys, reading: Reading, failure: float, decided: DecidedGroups | None = None
+    rows: RowSet, shown: int, known: KnownKeys, reading: UnitsRead, failure: float, decided: DecidedGroups | None = None
 ) -> RowChanges:  # fmt: skip
     """What is known of the rows of an answer that shows some of them; new keys of an aggregate may each bring a row."""
     if rows.final:
@@ -85,7 +85,7 @@ def _of_groups(decided: DecidedGroups, shown: int, unseen: UnseenRows) -> RowCha
     return RowChanges(not changes, coming, pa.array(decided.tentative, pa.bool_()) if going else None, error)
 
 
-def _unseen(rows: RowSet, shown: int, known: KnownKeys, reading: Reading, failure: float) -> UnseenRows | None:
+def _unseen(rows: RowSet, shown: int, known: KnownKeys, reading: UnitsRead, failure: float) -> UnseenRows | None:
     """Rows to come: as many as there are for what was read of what is open, and one for each key of what has keys."""
     if rows.open:
         return UnseenRows(shown * (reading.weight - 1))

@@ -41,7 +41,7 @@ Prediction = Mapping[str, Expected]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class Arrival:
     """What came between two refreshes: how long they were apart, and the rows that came and went, by table."""
 
     seconds: float
@@ -57,13 +57,13 @@ class Past:
     """The tables of a query with the rows they have now, the batches so far, and for how many seconds the query stands."""
 
     present: Mapping[str, float]
-    batches: tuple[Batch, ...] = ()
+    batches: tuple[Arrival, ...] = ()
 
     @property
     def seconds(self) -> float:
         return sum(batch.seconds for batch in self.batches)
 
-    def after(self, batch: Batch, present: Mapping[str, float]) -> Past:
+    def after(self, batch: Arrival, present: Mapping[str, float]) -> Past:
         return Past(present, (*self.batches, batch)[-REMEMBERED:])
 
 
@@ -179,7 +179,7 @@ class History:
         return _by_rates(rates, next_ if (next_.seconds, next_.rows) != (None, None) else Next(recent[-1].seconds))
 
 
-def _trend(recent: Sequence[Batch], name: str, what: str) -> float:
+def _trend(recent: Sequence[Arrival], name: str, what: str) -> float:
     """Rows a second of the next batch: the mean, or the point on the line through the batches where it explains more than half."""
     rates = [getattr(batch.came.get(name, Expected()), what) / max(batch.seconds, 1e-3) for batch in recent]
     mean, spread = float(np.mean(rates)), float(np.var(rates))
@@ -295,7 +295,7 @@ class Forecast:
         self.said = with_complete(found, self.complete)
         return self.said
 
-    def observe(self, batch: Batch, present: Mapping[str, float]) -> None:
+    def observe(self, batch: Arrival, present: Mapping[str, float]) -> None:
         """Take what came; the last prediction is judged by it."""
         if self.past.batches or self.said:
             self.scores = [*self.scores, score(self.said, batch.came)][-REMEMBERED:]

@@ -26,10 +26,10 @@ from nearly.engine.storage.serialise import opened, sealed
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.syntax.parse import check_query
 from nearly.standing.arrivals import Forecast, Past, predictor_of
-from nearly.standing.definitions import Definition, restored_past, restored_predictor
+from nearly.standing.definitions import StandingDefinition, restored_past, restored_predictor
 from nearly.standing.maintained import maintained
-from nearly.standing.planner import Budget
-from nearly.standing.policy import Policy
+from nearly.standing.planner import StateBudget
+from nearly.standing.policy import RefreshPolicy
 from nearly.standing.standing import Standing, refresh_all
 from nearly.standing.states import StateStore
 from nearly.standing.upkeep import Upkeep
@@ -49,8 +49,8 @@ AGAIN = 1.0
 class Wishes:
     """What the user of a standing query asks for; None is what was said before, or what is usual."""
 
-    policy: Policy
-    budget: Budget
+    policy: RefreshPolicy
+    budget: StateBudget
     arrivals: Any = None
     on_change: Any = None
 
@@ -123,8 +123,8 @@ class StandingQueries:
             if known not in self.names:
                 raise unknown("standing query", str(name), self.names)
             found = self._read(known)
-            budget = Budget(found.memory, found.disk)
-            return self.start(found.text, known, Wishes(Policy(found.every, found.rows), budget, arrivals, on_change))
+            budget = StateBudget(found.memory, found.disk)
+            return self.start(found.text, known, Wishes(RefreshPolicy(found.every, found.rows), budget, arrivals, on_change))
 
     def forget(self, name: str) -> None:
         """Stop a query, whether it runs or only is defined."""
@@ -179,9 +179,9 @@ class StandingQueries:
     def _path(self, name: str) -> Path:
         return self.directory / f"{name}.json"
 
-    def _read(self, name: str) -> Definition:
+    def _read(self, name: str) -> StandingDefinition:
         try:
-            return opened(self._path(name).read_text(encoding="utf-8"), Definition.of)
+            return opened(self._path(name).read_text(encoding="utf-8"), StandingDefinition.of)
         except (OSError, UnicodeDecodeError) as error:
             raise EngineError(f"the definition of standing query {name!r} cannot be read: {error}") from error
 
@@ -256,4 +256,4 @@ def _tables_of(one: Standing) -> set[str]:
 
 
 def _content(one: Standing) -> Mapping[str, Any]:
-    return Definition.from_standing(one).content
+    return StandingDefinition.from_standing(one).content

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, fields
 from numbers import Real
 from typing import Any
 
-from nearly.standing.arrivals import Batch, Expected, Geometric, Given, History, Lateness, Predictor
+from nearly.standing.arrivals import Arrival, Expected, Geometric, Given, History, Lateness, Predictor
 from nearly.standing.standing import Standing
 
 _PREDICTORS = {each.__name__: each for each in (Given, Geometric, Lateness, History)}
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class StandingDefinition:
     """A query's text, its policy and budgets, how arrivals are predicted, which tables are complete, and what came so far."""
 
     text: str
@@ -27,11 +27,11 @@ class Definition:
     batches: Sequence[Any]
 
     @classmethod
-    def of(cls, content: Mapping[str, Any]) -> Definition:
+    def of(cls, content: Mapping[str, Any]) -> StandingDefinition:
         return cls(**{**content, "complete": tuple(content["complete"])})
 
     @classmethod
-    def from_standing(cls, one: Standing) -> Definition:
+    def from_standing(cls, one: Standing) -> StandingDefinition:
         budget, forecast = one.budget, one.forecast
         batches = [[each.seconds, {name: asdict(rows) for name, rows in each.came.items()}] for each in forecast.past.batches]
         return cls(
@@ -74,5 +74,5 @@ def restored_predictor(content: Mapping[str, Any]) -> Predictor:
     return found
 
 
-def restored_past(batches: Sequence[Any]) -> tuple[Batch, ...]:
-    return tuple(Batch(seconds, {name: Expected(**rows) for name, rows in came.items()}) for seconds, came in batches)
+def restored_past(batches: Sequence[Any]) -> tuple[Arrival, ...]:
+    return tuple(Arrival(seconds, {name: Expected(**rows) for name, rows in came.items()}) for seconds, came in batches)

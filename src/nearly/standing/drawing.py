@@ -11,8 +11,8 @@ from nearly.standing.actions import DISK, MEMORY
 from nearly.standing.arrivals import Forecast, Prediction
 from nearly.standing.operators import Operator
 from nearly.standing.planner import Chosen
-from nearly.standing.policy import Policy
-from nearly.standing.upkeep import Refresh, Upkeep
+from nearly.standing.policy import RefreshPolicy
+from nearly.standing.upkeep import StandingRefresh, Upkeep
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class KeptState:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StandingStatus:
     """What a standing query keeps and expects, and how it went so far; `error` is what its last refresh failed of."""
 
     name: str
@@ -39,10 +39,10 @@ class Status:
     disk_budget: float
     prediction: Prediction
     complete: tuple[str, ...]
-    last: Refresh | None
+    last: StandingRefresh | None
     refreshes: int
     prediction_error: float | None
-    policy: Policy
+    policy: RefreshPolicy
     over: bool
     error: str | None
 
@@ -71,12 +71,12 @@ class Status:
 
 
 def status_of(
-    name: str, upkeep: Upkeep, policy: Policy, forecast: Forecast, history: Sequence[Refresh], age: float, over: bool,
-    error: BaseException | None,
-) -> Status:  # fmt: skip
+    name: str, upkeep: Upkeep, policy: RefreshPolicy, forecast: Forecast, history: Sequence[StandingRefresh], age: float,
+    over: bool, error: BaseException | None,
+) -> StandingStatus:  # fmt: skip
     states = [KeptState(describe(plan), each.rows, each.bytes, each.place) for plan, each in upkeep.held.items()]
     errors = [each.error for each in forecast.scores]
-    return Status(
+    return StandingStatus(
         name, history[-1].versions if history else {}, age, tuple(states), upkeep.bytes(MEMORY), upkeep.bytes(DISK),
         upkeep.budget.memory, upkeep.budget.disk, dict(forecast.said), tuple(sorted(forecast.complete)),
         history[-1] if history else None, len(history), sum(errors) / len(errors) if errors else None, policy, over,

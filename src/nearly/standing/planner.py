@@ -23,7 +23,7 @@ MOST_STEPS = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class StateBudget:
     """Bytes that states may have in memory and on disk."""
 
     memory: float
@@ -34,7 +34,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BudgetStep:
     """From this much memory and disk on, so many seconds, by these choices."""
 
     memory: float
@@ -51,13 +51,13 @@ class Chosen:
     action: Action
 
 
-Steps = tuple[Step, ...]
+Steps = tuple[BudgetStep, ...]
 """None of them needs as much memory, disk and seconds as another."""
-FREE: Steps = (Step(0.0, 0.0, 0.0),)
+FREE: Steps = (BudgetStep(0.0, 0.0, 0.0),)
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
+class DeltaAndFull:
     """D and F of an operator."""
 
     change: Steps
@@ -85,16 +85,16 @@ class Planned:
 
 
 @dataclass(slots=True)
-class Programme:
+class StateProgramme:
     """One run of the programme; with `only`, no rows but those of some plans are kept."""
 
     prices: Prices
-    budget: Budget
+    budget: StateBudget
     allowed: Allowed = field(default_factory=Allowed)
     only: Collection[Plan] | None = None
-    _known: dict[Operator, Functions] = field(default_factory=dict)
+    _known: dict[Operator, DeltaAndFull] = field(default_factory=dict)
 
-    def functions(self, op: Operator) -> Functions:
+    def functions(self, op: Operator) -> DeltaAndFull:
         """D and F of an operator with a Materialize above it."""
         if op not in self._known:
             below = [self.functions(each) for each in op.inputs]
@@ -102,46 +102,48 @@ class Programme:
             self._known[op] = self._least(op, materialising(op, self.prices, self.allowed), [inner])
         return self._known[op]
 
-    def _least(self, op: Operator, actions: Iterable[Action], below: Sequence[Functions]) -> Functions:
-        change: list[Step] = []
-        full: list[Step] = []
+    def _least(self, op: Operator, actions: Iterable[Action], below: Sequence[DeltaAndFull]) -> DeltaAndFull:
+        change: list[BudgetStep] = []
+        full: list[BudgetStep] = []
         for action in actions:
             if self.only is not None and any(kept.plan not in self.only for kept in action.keeps):
                 continue
             change += self._taken(op, action, action.change, below)
             full += self._taken(op, action, action.full, below)
-        return Functions(pruned(change), pruned(full))
+        return DeltaAndFull(pruned(change), pruned(full))
 
-    def _taken(self, op: Operator, action: Action, way: Way, below: Sequence[Functions]) -> Iterator[Step]:
+    def _taken(self, op: Operator, action: Action, way: Way, below: Sequence[DeltaAndFull]) -> Iterator[BudgetStep]:
         memory, disk = (sum(kept.bytes for kept in action.keeps if kept.place == place) for place in (MEMORY, DISK))
-        own = Step(memory, disk, way.seconds, (Chosen(op, action),) if action.keeps else ())
+        own = BudgetStep(memory, disk, way.seconds, (Chosen(op, action),) if action.keeps else ())
         steps: Steps = (own,) if self.budget.holds(own.memory, own.disk) else ()
         for what, functions in zip(way.takes, below, strict=True):
             steps = added(steps, functions.of(what), self.budget)
         yield from steps
 
 
-def added(first: Steps, second: Steps, budget: Budget) -> Steps:
+def added(first: Steps, second: Steps, budget: StateBudget) -> Steps:
     """All ways to divide a budget between two."""
     if second is FREE:
         return first
-    sums = (Step(a.memory + b.memory, a.disk + b.disk, a.seconds + b.seconds, a.chosen + b.chosen) for a in first for b in second)
+    sums = (
+        BudgetStep(a.memory + b.memory, a.disk + b.disk, a.seconds + b.seconds, a.chosen + b.chosen) for a in first for b in second
+    )
     return pruned(each for each in sums if budget.holds(each.memory, each.disk))
 
 
-def pruned(steps: Iterable[Step]) -> Steps:
+def pruned(steps: Iterable[BudgetStep]) -> Steps:
     """Only the steps that no other one beats."""
-    found: list[Step] = []
+    found: list[BudgetStep] = []
     for step in sorted(steps, key=lambda each: (each.memory, each.disk, each.seconds)):
         if not any(each.disk <= step.disk and each.seconds <= step.seconds for each in found):
             found.append(step)
     return tuple(found) if len(found) <= MOST_STEPS else _thinned(found)
 
 
-def _thinned(steps: Sequence[Step]) -> Steps:
+def _thinned(steps: Sequence[BudgetStep]) -> Steps:
     """Fewer steps: the cheapest of each part of the range of memory, and the cheapest of all."""
     unit = (steps[-1].memory - steps[0].memory) / (MOST_STEPS / 2) or 1.0
-    best: dict[int, Step] = {}
+    best: dict[int, BudgetStep] = {}
     for step in steps:
         part = math.ceil((step.memory - steps[0].memory) / unit)
         if part not in best or step.seconds < best[part].seconds:
@@ -150,11 +152,11 @@ def _thinned(steps: Sequence[Step]) -> Steps:
 
 
 def choose(
-    root: Operator, prices: Prices, budget: Budget, allowed: Allowed | None = None, *, whole: bool = False,
+    root: Operator, prices: Prices, budget: StateBudget, allowed: Allowed | None = None, *, whole: bool = False,
     only: Collection[Plan] | None = None,
 ) -> Planned:  # fmt: skip
     """The cheapest choice within a budget: to give the change of the root or all its rows, with `whole` the latter."""
-    functions = Programme(prices, budget, allowed or Allowed(), only).functions(root)
+    functions = StateProgramme(prices, budget, allowed or Allowed(), only).functions(root)
     steps = functions.full if whole else (*functions.change, *functions.full)
     best = min(steps, key=lambda each: (each.seconds, each.memory, each.disk))
     keeps: dict[tuple[object, str], Kept] = {}

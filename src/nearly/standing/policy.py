@@ -13,7 +13,7 @@ SHORTEST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RefreshPolicy:
     """The trigger: `every` so many seconds, or once `rows` of all tables came or went; with neither, only when asked."""
 
     every: float | None = None
@@ -37,8 +37,8 @@ class Policy:
         return glance if left is None else min(glance, max(left, glance / 10))
 
 
-def policy_of(every: str | float | None, rows: int | None) -> Policy:
+def policy_of(every: str | float | None, rows: int | None) -> RefreshPolicy:
     """A policy from what a user gives."""
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise SchemaError(f"rows={rows!r} must be a whole number of rows, 1 at least")
-    return Policy(None if every is None else seconds_of(every, SHORTEST), rows)
+    return RefreshPolicy(None if every is None else seconds_of(every, SHORTEST), rows)

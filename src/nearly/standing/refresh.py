@@ -23,19 +23,21 @@ from nearly.rewrite.delta.with_partials import outermost, over_stored
 from nearly.standing.arrivals import Expected, Prediction
 from nearly.standing.keeping import keep_within, key_of, measure
 from nearly.standing.maintained import prepared_over, versions
-from nearly.standing.upkeep import CHANGE, FIRST, SAME, WHOLE, Refresh, Upkeep
+from nearly.standing.upkeep import CHANGE, FIRST, SAME, WHOLE, StandingRefresh, Upkeep
 
 logger = logging.getLogger(__name__)
 
 
 @deep_recursion()
-def begin(upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction) -> Refresh:
+def begin(upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction) -> StandingRefresh:
     """The first answer."""
     upkeep.bind(tables)
     return _as_a_whole(upkeep, tables, prediction, FIRST, "the first answer", {})
 
 
-def advance(group: Sequence[Upkeep], tables: Mapping[str, Table], predictions: Sequence[Prediction | None]) -> list[Refresh]:
+def advance(
+    group: Sequence[Upkeep], tables: Mapping[str, Table], predictions: Sequence[Prediction | None]
+) -> list[StandingRefresh]:
     """Bring queries that share states to new versions of their tables; without a prediction what they keep stays the same."""
     with group[0].store.lock:
         own = [{name: tables[name] for name in each.tables} for each in group]
@@ -63,13 +65,13 @@ def _give_up(group: Sequence[Upkeep]) -> None:
 @deep_recursion()
 def _together(
     group: Sequence[Upkeep], tables: Sequence[dict[str, Table]], predictions: Sequence[Prediction | None]
-) -> list[Refresh]:
-    found: list[Refresh | None] = [None] * len(group)
+) -> list[StandingRefresh]:
+    found: list[StandingRefresh | None] = [None] * len(group)
     with ExitStack() as opened:
         courses: list[tuple[int, _Course]] = []
         for place, (upkeep, now, prediction) in enumerate(zip(group, tables, predictions, strict=True)):
             course = _Course.of(upkeep, now, prediction)
-            if isinstance(course, Refresh):
+            if isinstance(course, StandingRefresh):
                 found[place] = course
             elif course.is_whole:
                 found[place] = _as_a_whole(upkeep, now, prediction, WHOLE, course.reason, course.changed)
@@ -99,12 +101,12 @@ class _Course:
     _moving: Moving | None = None
 
     @classmethod
-    def of(cls, upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction | None) -> _Course | Refresh:
+    def of(cls, upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction | None) -> _Course | StandingRefresh:
         began = time.perf_counter()
         is_other = upkeep.bind(tables)
         if not is_other and all(tables[name].content == upkeep.tables[name].content for name in tables):
             upkeep.tables = tables
-            return Refresh(SAME, "no table changed", 0.0, {}, versions(tables))
+            return StandingRefresh(SAME, "no table changed", 0.0, {}, versions(tables))
         changed = changed_since(upkeep, tables)
         if upkeep.query.plan is None:
             return cls(upkeep, tables, prediction, changed, True, upkeep.query.reason or "", None, began)
@@ -156,7 +158,7 @@ class _Course:
             upkeep.store.note(state, plan, self.tables, upkeep.user)
             done[plan] = state.over(plan)
 
-    def end(self) -> Refresh:
+    def end(self) -> StandingRefresh:
         """The answer, and what is to be kept for the next delta."""
         upkeep = self.upkeep
         rows = self.moving.rows_of(over_stored(upkeep.plan, upkeep.stored()))
@@ -167,7 +169,7 @@ class _Course:
         if self.expected is not None:
             upkeep.observe(took, len(stages) * min(stages, default=0.0))
         keep_within(upkeep, self.moving, self.prediction)
-        return Refresh(CHANGE, self.reason, took, self.changed, versions(self.tables), len(stages), self.expected)
+        return StandingRefresh(CHANGE, self.reason, took, self.changed, versions(self.tables), len(stages), self.expected)
 
 
 def changed_since(upkeep: Upkeep, tables: Mapping[str, Table]) -> dict[str, Expected]:
@@ -189,7 +191,7 @@ def _as_a_whole(
     strategy: str,
     reason: str,
     changed: Mapping[str, Expected],
-) -> Refresh:
+) -> StandingRefresh:
     """All rows computed again: by the native kernel, else by whoever can."""
     if upkeep.query.plan is not None:
         try:
@@ -204,12 +206,12 @@ def _as_a_whole(
     began = time.perf_counter()
     result = upkeep.engine.run(prepared_over(upkeep.engine, upkeep.query.text, tables.values()))
     upkeep.answer, upkeep.source, upkeep.tables = result.table, result.source, tables
-    return Refresh(strategy, reason, time.perf_counter() - began, changed, versions(tables))
+    return StandingRefresh(strategy, reason, time.perf_counter() - began, changed, versions(tables))
 
 
 def _natively(
     upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction, strategy: str, reason: str, changed: Mapping[str, Expected]
-) -> Refresh:
+) -> StandingRefresh:
     """Groups on the way are looked at, so that their sizes are known and they can be kept."""
     began = time.perf_counter()
     with upkeep.store.lock, ExitStack() as opened:
@@ -228,4 +230,4 @@ def _natively(
             measure(upkeep, found, tables, took)
             upkeep.planned = None
             keep_within(upkeep, found, prediction, made)
-    return Refresh(strategy, reason, took, changed, versions(tables))
+    return StandingRefresh(strategy, reason, took, changed, versions(tables))

@@ -23,14 +23,14 @@ from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, NearlyError, unknown
 from nearly.printing.html import card
 from nearly.standing.actions import DISK
-from nearly.standing.arrivals import Batch, Forecast, Prediction, Score, differs
-from nearly.standing.drawing import Status, drawn, status_of
+from nearly.standing.arrivals import Arrival, Forecast, Prediction, Score, differs
+from nearly.standing.drawing import StandingStatus, drawn, status_of
 from nearly.standing.maintained import present
-from nearly.standing.planner import Budget
-from nearly.standing.policy import Policy
+from nearly.standing.planner import StateBudget
+from nearly.standing.policy import RefreshPolicy
 from nearly.standing.refresh import advance, begin, changed_since
-from nearly.standing.states import State
-from nearly.standing.upkeep import SAME, Refresh, Upkeep
+from nearly.standing.states import StateRows
+from nearly.standing.upkeep import SAME, StandingRefresh, Upkeep
 from nearly.standing.watching import Telling
 
 logger = logging.getLogger(__name__)
@@ -54,12 +54,12 @@ class Standing:
     """A query whose answer is kept current; made by `db.standing`."""
 
     name: str
-    policy: Policy
+    policy: RefreshPolicy
     forecast: Forecast
     _upkeep: Upkeep
     _telling: Telling | None = None
     _home: Home | None = None
-    history: list[Refresh] = field(default_factory=list)
+    history: list[StandingRefresh] = field(default_factory=list)
     error: BaseException | None = None
     _number: int = 0
     _at: float = 0.0
@@ -107,11 +107,11 @@ class Standing:
         return self._upkeep.bytes(DISK)
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> StateBudget:
         return self._upkeep.budget
 
     @property
-    def states(self) -> tuple[State, ...]:
+    def states(self) -> tuple[StateRows, ...]:
         """What it keeps."""
         return tuple(self._upkeep.held.values())
 
@@ -120,7 +120,7 @@ class Standing:
         """How good the predictions were."""
         return self.forecast.scores
 
-    def status(self) -> Status:
+    def status(self) -> StandingStatus:
         """What it keeps, what it expects next, and how the last refresh went."""
         with self._upkeep.store.lock:
             return status_of(self.name, self._upkeep, self.policy, self.forecast, self.history, self._age(), self._over, self.error)
@@ -202,7 +202,7 @@ class Standing:
         own = {name: tables[name] for name in self._upkeep.tables}
         changed = changed_since(self._upkeep, own)
         if changed:
-            self.forecast.observe(Batch(max(self._age(), 1e-3), changed), _rows(own))
+            self.forecast.observe(Arrival(max(self._age(), 1e-3), changed), _rows(own))
         try:
             said = self.forecast.look_ahead(self.policy.next)
         except Exception:  # whatever a user's predictor does, what it would have said costs time alone
@@ -213,7 +213,7 @@ class Standing:
         self._planned_for = said
         return said
 
-    def publish(self, refresh: Refresh) -> None:
+    def publish(self, refresh: StandingRefresh) -> None:
         """Have the answer of a refresh, and tell whoever waits for it."""
         upkeep, before = self._upkeep, self._answer
         if refresh.strategy != SAME or before is None:

@@ -20,7 +20,7 @@ from nearly.engine.deltas.several import Moving, PartChange
 from nearly.engine.deltas.versions import scans_of
 from nearly.engine.engine import Engine
 from nearly.engine.native.engine import Native
-from nearly.engine.native.first_units import Samples
+from nearly.engine.native.first_units import FirstUnits
 from nearly.engine.native.spill import SpillDirectory
 from nearly.engine.storage.layouts import Table
 from nearly.plan.canonical import fingerprint
@@ -39,7 +39,7 @@ MOST_CELLS = 2_000_000
 
 
 @dataclass(slots=True)
-class State:
+class StateRows:
     """Kept rows: the table they are in, whose columns are numbered, and which of these tell rows apart, where some do."""
 
     table: str
@@ -69,8 +69,8 @@ class StateStore:
         self.lock = threading.RLock()
         self._native = Native(engine.functions.live, MOST_CELLS)
         self.engine = copy.copy(engine)
-        self.engine.native = replace(engine.native, samples=Samples(self._native))
-        self._states: dict[tuple[str, tuple[str, ...]], State] = {}
+        self.engine.native = replace(engine.native, samples=FirstUnits(self._native))
+        self._states: dict[tuple[str, tuple[str, ...]], StateRows] = {}
         self._number = 0
         self._directory: SpillDirectory | None = None
 
@@ -83,18 +83,18 @@ class StateStore:
                 self._directory.remove()
                 self._directory = None
 
-    def shared(self, plan: Plan, tables: Mapping[str, Table], place: str) -> State | None:
+    def shared(self, plan: Plan, tables: Mapping[str, Table], place: str) -> StateRows | None:
         """The state of an equal plan over the same versions, where someone keeps it."""
         found = self._states.get((fingerprint(plan), self._contents(plan, tables)))
         return found if found is not None and found.place == place else None
 
     def make(
         self, found: Moving, plan: Plan, source: Plan, place: str, order: Sequence[Column], key: Iterable[str] | None
-    ) -> State:
+    ) -> StateRows:
         """Keep the rows of a plan, which are those of `source` over the new versions, in order of some columns."""
         self._number += 1
         names = [column.name for column in plan.columns]
-        state = State(
+        state = StateRows(
             f"state_{self._number}", fingerprint(plan), place, plan.columns,
             None if key is None else tuple(names.index(name) for name in key),
             tuple(names.index(column.name) for column in order if column.name in names),
@@ -102,7 +102,7 @@ class StateStore:
         self._fill(found, state, found.sql(source), names)
         return state
 
-    def note(self, state: State, plan: Plan, tables: Mapping[str, Table], user: str) -> None:
+    def note(self, state: StateRows, plan: Plan, tables: Mapping[str, Table], user: str) -> None:
         """Let a state be found by whoever wants the same, and say who needs it."""
         state.users.add(user)
         for key in [key for key, each in self._states.items() if each is state]:
@@ -114,7 +114,7 @@ class StateStore:
         names = sorted({scan.table.lower() for scan in scans_of(plan)})
         return self.engine.cluster.time_zone, *(tables[name].content for name in names)
 
-    def _fill(self, found: Moving, state: State, sql: str, names: Sequence[str]) -> None:
+    def _fill(self, found: Moving, state: StateRows, sql: str, names: Sequence[str]) -> None:
         """Have the rows of a query, whose columns are taken by name: one for rows without columns may stand between them."""
         before = self.measured(state.place, found)
         home = self._home(state.place, found)
@@ -152,7 +152,7 @@ class StateStore:
             found.execute(f"ATTACH {native_text(str(self._directory.path / 'states.duckdb'))} AS {_DISK}")
         return f"{_DISK}.main."
 
-    def apply(self, found: Moving, state: State, change: PartChange) -> bool:
+    def apply(self, found: Moving, state: StateRows, change: PartChange) -> bool:
         """Bring a state up to date; False where rows that went were not there, and it is not what it should be any more."""
         weight, rows = native_name(change.weight), native_name(change.table)
         sums = f"coalesce(sum(-{weight}) FILTER ({weight} < 0), 0), coalesce(sum({weight}) FILTER ({weight} > 0), 0), max({weight})"
@@ -175,16 +175,16 @@ class StateStore:
             self._rewrite(found, state, table)
         return True
 
-    def _rewrite(self, found: Moving, state: State, table: str) -> None:
+    def _rewrite(self, found: Moving, state: StateRows, table: str) -> None:
         """Free the memory of deleted rows."""
-        aside = State(f"{state.table}_again", state.fingerprint, state.place, state.columns, state.key, state.order)
+        aside = StateRows(f"{state.table}_again", state.fingerprint, state.place, state.columns, state.key, state.order)
         names = [f"c{place}" for place in range(len(state.columns))]
         self._fill(found, aside, f"SELECT * FROM {table}", names)
         self._remove(found, state)
         self._fill(found, state, f"SELECT * FROM {self._home(state.place, found)}{native_name(aside.table)}", names)
         self._remove(found, aside)
 
-    def release(self, found: Moving, state: State, user: str) -> None:
+    def release(self, found: Moving, state: StateRows, user: str) -> None:
         """One user less; without any its rows are dropped."""
         state.users.discard(user)
         if not state.users:
@@ -192,7 +192,7 @@ class StateStore:
             for key in [key for key, each in self._states.items() if each is state]:
                 del self._states[key]
 
-    def forget(self, states: Iterable[State], user: str) -> None:
+    def forget(self, states: Iterable[StateRows], user: str) -> None:
         """Release states outside of a refresh, as after a failure."""
         with self._native.cursor() as cursor:
             for state in states:
@@ -207,13 +207,13 @@ class StateStore:
                 else:
                     cursor.execute(f"DROP TABLE IF EXISTS {native_name(state.table)}")
 
-    def _remove(self, found: Moving, state: State) -> None:
+    def _remove(self, found: Moving, state: StateRows) -> None:
         if state.place == DISK:
             found.execute(f"DROP VIEW IF EXISTS {native_name(state.table)}")
         found.execute(f"DROP TABLE IF EXISTS {self._home(state.place, found)}{native_name(state.table)}")
 
 
-def _deletion(state: State, table: str, change: PartChange) -> str:
+def _deletion(state: StateRows, table: str, change: PartChange) -> str:
     """Deletes rows by what tells them apart; else by all columns, of equal ones as many as went."""
     weight = native_name(change.weight)
     gone = f"SELECT * FROM {native_name(change.table)} WHERE {weight} < 0"

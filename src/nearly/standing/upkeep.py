@@ -17,8 +17,8 @@ from nearly.standing.actions import MEMORY, Allowed, Kept, Prices
 from nearly.standing.arrivals import Expected, Prediction
 from nearly.standing.maintained import Maintained, basis, maintained
 from nearly.standing.operators import Operator, Sizes, operators
-from nearly.standing.planner import Budget, Planned, choose
-from nearly.standing.states import State, StateStore
+from nearly.standing.planner import Planned, StateBudget, choose
+from nearly.standing.states import StateRows, StateStore
 
 FIRST, CHANGE, WHOLE, SAME = "first", "change", "whole", "same"
 """How an answer came about: the first one; from changes; computed as a whole; or nothing had changed."""
@@ -28,7 +28,7 @@ SURE = 1.0
 """Changes are taken where they are expected to cost at most this share of computing all."""
 SLOWEST = 8.0
 """The planner is taken to be wrong by this factor at most."""
-FREE = Budget(float("inf"), float("inf"))
+FREE = StateBudget(float("inf"), float("inf"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refresh:
+class StandingRefresh:
     """One refresh: how and why so, what it took, how many rows had changed by table, and which versions the answer is of."""
 
     strategy: str
@@ -72,7 +72,7 @@ class Upkeep:
     store: StateStore
     query: Maintained
     user: str
-    budget: Budget
+    budget: StateBudget
     costs: Costs
     allowed: Allowed = field(default_factory=Allowed)
     fixed: Collection[Plan] | None = None
@@ -80,7 +80,7 @@ class Upkeep:
     tables: dict[str, Table] = field(default_factory=dict)
     basis: Hashable = None
     answer: pa.Table | None = None
-    held: dict[Plan, State] = field(default_factory=dict)
+    held: dict[Plan, StateRows] = field(default_factory=dict)
     planned: Planned | None = None
     planned_for: Prediction = field(default_factory=dict)
     plan_seconds: float = 0.0
@@ -108,7 +108,7 @@ class Upkeep:
         """Where the rows of parts of the plan lie."""
         return {plan: state.over(plan) for plan, state in self.held.items()}
 
-    def replace(self, found: Moving, plan: Plan, state: State | None) -> None:
+    def replace(self, found: Moving, plan: Plan, state: StateRows | None) -> None:
         """Keep the rows of a part in another state, or no more; one that other parts are in as well stays."""
         before = self.held.pop(plan, None)
         if state is not None:

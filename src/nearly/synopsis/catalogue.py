@@ -11,7 +11,7 @@ from nearly.engine.changes.changes import Changes
 from nearly.engine.engine import Engine
 from nearly.engine.storage.catalog import check_name
 from nearly.errors import SchemaError, unknown
-from nearly.synopsis.build.definition import Options, Place
+from nearly.synopsis.build.definition import Options, TablePlace
 from nearly.synopsis.build.passes import Progress, build
 from nearly.synopsis.synopsis import Synopsis
 from nearly.synopsis.upkeep.store import DESCRIPTION, Store
@@ -48,7 +48,7 @@ class Synopses:
             stored = self._engine.catalog.table(table)
             stored.refuse_derived("a synopsis")
             definition, states = build(self._engine, name, stored, measure, on, key, options, progress)
-            place, store = Place.of(stored), Store(self.directory / name.lower())
+            place, store = TablePlace.of(stored), Store(self.directory / name.lower())
             store.create(definition, states, place)
             self._open[name.lower()] = Synopsis(self._engine, self._changes, definition, states, place, store)
             return self._open[name.lower()]

@@ -26,7 +26,7 @@ from nearly.plan.types import DataType, to_arrow
 from nearly.plan.values.domains import keeps_values
 from nearly.plan.values.regions import Regions, RowSpace
 from nearly.plan.values.rounding import DOWN, NEAREST, UP, typed
-from nearly.synopsis.build.definition import Place
+from nearly.synopsis.build.definition import TablePlace
 from nearly.synopsis.catalogue import Synopses
 from nearly.synopsis.query.answers import BOUNDS, Moment, Presence, answer_of
 from nearly.synopsis.query.estimates import Estimate
@@ -93,7 +93,7 @@ def _asked(synopsis: Synopsis, query: BoundQuery, table: Table, confidence: floa
         behind = f"is {lag:,.0f} changed rows behind its table" if lag < math.inf else "has to count its table anew"
         raise Unsupported(f"it {behind}, and follows in the background")
     moment = synopsis.moment()
-    if not forced and moment.place != Place.of(table):
+    if not forced and moment.place != TablePlace.of(table):
         raise Unsupported(f"it is at version {moment.place.version} of the table, and the query reads {table.version}")
     found = answer_query(moment, query, confidence)
     if not forced and not found.table.num_rows and not found.complete:

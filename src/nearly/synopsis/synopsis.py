@@ -24,7 +24,7 @@ from nearly.engine.engine import Engine
 from nearly.engine.spark.stream_follow import Following
 from nearly.errors import NearlyError, SchemaError
 from nearly.printing.html import card
-from nearly.synopsis.build.definition import Definition, Place
+from nearly.synopsis.build.definition import Definition, TablePlace
 from nearly.synopsis.query.answers import Moment
 from nearly.synopsis.query.reading import picture
 from nearly.synopsis.structure.state import TreeState
@@ -42,7 +42,7 @@ class Synopsis:
     """Exact aggregates over a tree of ranges, with sampled leaves. Safe for use by several threads."""
 
     def __init__(
-        self, engine: Engine, changes: Changes, definition: Definition, states: Sequence[TreeState], place: Place, store: Store
+        self, engine: Engine, changes: Changes, definition: Definition, states: Sequence[TreeState], place: TablePlace, store: Store
     ) -> None:
         self.definition = definition
         self.schema = definition.schema

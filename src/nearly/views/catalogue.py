@@ -20,7 +20,7 @@ from nearly.plan.depth import deep_recursion
 from nearly.plan.syntax.parse import check_query
 from nearly.plan.time_between import seconds_of
 from nearly.rewrite.delta.strategy.strategies import WHOLE
-from nearly.views.costs import Costs
+from nearly.views.costs import RefreshCosts
 from nearly.views.definition import PlannedView, plan_view
 from nearly.views.explaining import explained, finding, obstacles
 from nearly.views.kept_values import values_now
@@ -214,7 +214,7 @@ class Views:
         """What computing the view was expected to take: what it took corrects later estimates."""
         if planned.stored is None:
             return {}
-        costs = Costs(finding(planned), self.engine.cluster.sites.cores, self.engine.costs.constants.scan)
+        costs = RefreshCosts(finding(planned), self.engine.cluster.sites.cores, self.engine.costs.constants.scan)
         return {WHOLE: costs.whole(planned.stored.maintained, 0)}
 
     def drop(self, name: str) -> None:

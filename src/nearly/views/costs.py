@@ -32,7 +32,7 @@ FARTHEST = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class RefreshCosts:
     """Estimates in seconds for the tables and the cores there are."""
 
     find_table: FindTable

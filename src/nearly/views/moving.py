@@ -28,7 +28,7 @@ from nearly.rewrite.delta.strategy.reasons import Reason
 from nearly.rewrite.delta.strategy.strategies import DELTA, WHOLE
 from nearly.rewrite.delta.with_partials import values_of
 from nearly.rewrite.views.split_view import StoredView
-from nearly.views.costs import Costs, corrected
+from nearly.views.costs import RefreshCosts, corrected
 from nearly.views.definition import PlannedView, RememberedPlans, is_stored_so, loosened, stored_groups
 from nearly.views.explaining import is_open, obstacles, strategy_of
 from nearly.views.kept_values import known_values, values_moved, values_now
@@ -137,7 +137,7 @@ class Move:
         def find_table(name: str) -> TableSchema:
             return schemas[name.lower()]
 
-        costs = Costs(find_table, self.engine.cluster.sites.cores, self.engine.costs.constants.scan)
+        costs = RefreshCosts(find_table, self.engine.cluster.sites.cores, self.engine.costs.constants.scan)
         found = {WHOLE: costs.whole(stored.maintained, self.table.rows)}
         change = planned_delta(stored.kept, tables, self._kept_rows(stored), values_of(stored.kept))
         if change is not None:

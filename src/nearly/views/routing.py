@@ -36,7 +36,7 @@ from nearly.views.definition import PlannedView, is_stored_so, loosened, plan_vi
 from nearly.views.explaining import is_open
 from nearly.views.moving import definition_of
 from nearly.views.sampling.asking import Asking, ViewAnswer
-from nearly.views.sampling.asking import Question as Sampled
+from nearly.views.sampling.asking import StaleQuestion as Sampled
 from nearly.views.sampling.linear import AUTO
 from nearly.views.staleness import before, changed_rows
 from nearly.views.states import At, state_of

@@ -13,9 +13,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from nearly.answer import Answer
 from nearly.errors import NearlyError
 from nearly.session import Session
-from nearly.web.asking import EARLY, EXACT, Asking, Desk, Wish
+from nearly.web.asking import EARLY, EXACT, ClientQuery, Desk, Wish
 from nearly.web.browsing import describe, overview
-from nearly.web.changing import Changer, ReadOnly
+from nearly.web.changing import ReadOnly, StatementRunner
 from nearly.web.encoding import facts, plain
 from nearly.web.limits import Limits, TooMuch
 
@@ -32,7 +32,7 @@ class Agents:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._changer = Changer(desk.db, desk.limits, allowed=False)
+        self._changer = StatementRunner(desk.db, desk.limits, allowed=False)
 
     def list_tables(self) -> dict[str, Any]:
         """The tables and views with their rows and columns, and the synopses that answer some questions at once."""
@@ -64,7 +64,7 @@ class Agents:
         return self._desk.db.sql(sql).explain()
 
 
-def answered(asking: Asking, rows: int) -> dict[str, Any]:
+def answered(asking: ClientQuery, rows: int) -> dict[str, Any]:
     """An answer by rows; an uncertain number is an object with its value and interval."""
     answer = asking.newest
     if answer is None or asking.trouble is not None:

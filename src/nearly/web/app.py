@@ -19,14 +19,14 @@ from starlette.types import ASGIApp
 
 from nearly.errors import NearlyError, SchemaError
 from nearly.web.access import Access, Guard, refused
-from nearly.web.asking import EARLY, EXACT, Asking, Desk, Watch, Wish
+from nearly.web.asking import EARLY, EXACT, ClientQuery, Desk, Watch, Wish
 from nearly.web.browsing import describe, overview
-from nearly.web.changing import Changer
+from nearly.web.changing import StatementRunner
 from nearly.web.encoding import ARROW_TYPE, FORMATS, answer_json, facts
 from nearly.web.explaining import taken_apart
 from nearly.web.limits import TooMuch
 from nearly.web.openapi import document
-from nearly.web.ranging import Ranger
+from nearly.web.ranging import WebRanger
 
 BEAT_SECONDS = 1.0
 """A stream that has nothing to tell says so as often, so that a client that is gone is noticed."""
@@ -45,11 +45,11 @@ Handler = Callable[[Request], Awaitable[Response]]
 class Api:
     """What the paths of the server do."""
 
-    def __init__(self, desk: Desk, access: Access, changer: Changer) -> None:
+    def __init__(self, desk: Desk, access: Access, changer: StatementRunner) -> None:
         self.desk = desk
         self.access = access
         self.changer = changer
-        self.ranger = Ranger(desk)
+        self.ranger = WebRanger(desk)
 
     # --- the page ----------------------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Api:
         asking = self.desk.ask(wish, client_of(request), watch)
         return StreamingResponse(self._events(asking, watch), media_type="text/event-stream")
 
-    async def _events(self, asking: Asking, watch: Watch) -> AsyncIterator[bytes]:
+    async def _events(self, asking: ClientQuery, watch: Watch) -> AsyncIterator[bytes]:
         shown, state = None, ""
         try:
             yield _event("began", {"id": asking.id})
@@ -147,7 +147,7 @@ class Api:
         finally:
             await self._let_go(asking)
 
-    async def _let_go(self, asking: Asking) -> None:
+    async def _let_go(self, asking: ClientQuery) -> None:
         """Whoever asked is served or gone: nothing runs for it any more."""
         if not asking.over:
             asyncio.get_running_loop().run_in_executor(None, self.desk.drop, asking, "the client is gone")
@@ -212,7 +212,7 @@ class Api:
         )  # fmt: skip
 
 
-def application(desk: Desk, access: Access, changer: Changer) -> ASGIApp:
+def application(desk: Desk, access: Access, changer: StatementRunner) -> ASGIApp:
     """The application behind its guard."""
     api = Api(desk, access, changer)
     routes = [
@@ -266,7 +266,7 @@ async def _body(request: Request) -> dict[str, Any]:
     return found
 
 
-async def _until_over(request: Request, asking: Asking, watch: Watch) -> None:
+async def _until_over(request: Request, asking: ClientQuery, watch: Watch) -> None:
     """Wait for the end of a query, as long as the client waits, too."""
     while not asking.over:
         await watch.news(0.25)
@@ -274,7 +274,7 @@ async def _until_over(request: Request, asking: Asking, watch: Watch) -> None:
             raise ClientDisconnect
 
 
-def _ending(asking: Asking) -> dict[str, Any]:
+def _ending(asking: ClientQuery) -> dict[str, Any]:
     trouble = asking.trouble
     told = None
     if trouble is not None:

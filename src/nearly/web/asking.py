@@ -15,7 +15,7 @@ from nearly.plan.syntax.goal import split_goal
 from nearly.query import Query
 from nearly.session import Session
 from nearly.web.limits import Limits, TooMuch
-from nearly.web.scheduling import FairPool, Work
+from nearly.web.scheduling import ClientWork, FairPool
 
 WATCHED = 1e-9
 """The error that a watched query asks for: never reached, but its intervals stay valid whenever somebody stops it."""
@@ -50,7 +50,7 @@ class Wish:
 
 
 @dataclass(slots=True, eq=False)
-class Asking:
+class ClientQuery:
     """One query of a client from its wish to its last answer.
 
     `changed` is called, from any thread, whenever there is something new to see. Answers that come faster than they are taken are
@@ -74,7 +74,7 @@ class Asking:
     _asked: float = field(default_factory=time.monotonic)
     _ended: float | None = None
     _began: float | None = None
-    _work: Work | None = None
+    _work: ClientWork | None = None
     _late: bool = False
     _done: threading.Event = field(default_factory=threading.Event)
 
@@ -205,13 +205,13 @@ class Desk:
         self.db = db
         self.limits = limits
         self.pool = FairPool(limits)
-        self._known: dict[str, Asking] = {}
+        self._known: dict[str, ClientQuery] = {}
         self._lock = threading.Lock()
 
-    def ask(self, wish: Wish, client: str, changed: Callable[[], None] = lambda: None) -> Asking:
+    def ask(self, wish: Wish, client: str, changed: Callable[[], None] = lambda: None) -> ClientQuery:
         """Put a query in line."""
         self.limits.check_text(wish.text)
-        asking = Asking(wish, client, self.limits, changed=changed)
+        asking = ClientQuery(wish, client, self.limits, changed=changed)
         with self._lock:
             self._known[asking.id] = asking
             self._forget()
@@ -223,10 +223,10 @@ class Desk:
             raise
         return asking
 
-    def find(self, id_: str) -> Asking | None:
+    def find(self, id_: str) -> ClientQuery | None:
         return self._known.get(id_)
 
-    def drop(self, asking: Asking, why: str = "stopped") -> None:
+    def drop(self, asking: ClientQuery, why: str = "stopped") -> None:
         """Stop a query, whether it has begun or not."""
         work = asking._work
         if work is not None and self.pool.withdraw(work):
@@ -236,7 +236,7 @@ class Desk:
             asking.stop(why)
 
     @property
-    def under_way(self) -> list[Asking]:
+    def under_way(self) -> list[ClientQuery]:
         with self._lock:
             return [each for each in self._known.values() if not each.over]
 

@@ -20,7 +20,7 @@ class ReadOnly(NearlyError):
     """A statement that changes something, to a server that does not allow it."""
 
 
-class Changer:
+class StatementRunner:
     """Runs statements that change tables and views, if that is allowed."""
 
     def __init__(self, db: Session, limits: Limits, allowed: bool) -> None:

@@ -13,7 +13,7 @@ _SUFFIX = re.compile(r"\b([A-Za-z_]\w*?)_\d+\b")
 
 
 @dataclass(slots=True)
-class Stage:
+class PlanStage:
     """Operators that run in one place, each with how deep it lies below the last one."""
 
     name: str
@@ -29,7 +29,7 @@ def taken_apart(text: str) -> dict[str, Any]:
     {'depth': 1, 'operator': 'Scan', 'detail': 't [a]', 'note': '5 rows'}
     """
     facts: dict[str, str] = {}
-    stages: list[Stage] = []
+    stages: list[PlanStage] = []
     remarks: list[str] = []
     for line in text.splitlines():
         name, colon, rest = line.partition(": ")
@@ -37,11 +37,11 @@ def taken_apart(text: str) -> dict[str, Any]:
         if name in _FACTS and colon and name not in facts:
             facts[name] = rest
         elif line == "plan:":
-            stages.append(Stage("plan", ""))
+            stages.append(PlanStage("plan", ""))
         elif node is not None and stages:
             stages[-1].nodes.append(_node(node, 1 if line.startswith("  ") and stages[-1].name != "plan" else 0))
         elif colon and re.fullmatch(r"driver|stage\w*", name):
-            stages.append(Stage(name, rest))
+            stages.append(PlanStage(name, rest))
         elif line.strip():
             remarks.append(line.strip())
     told = [{"name": each.name, "where": each.where, "nodes": each.nodes} for each in stages if each.nodes or each.where]

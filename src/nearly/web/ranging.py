@@ -17,7 +17,7 @@ MOST = 100
 """Statements of one question."""
 
 
-class Ranger:
+class WebRanger:
     """Answers with ranges. What is stated belongs to the session, so one question is answered at a time."""
 
     def __init__(self, desk: Desk) -> None:

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Work:
+class ClientWork:
     """Something to do for a client, in a thread of the pool."""
 
     client: str
@@ -30,16 +30,16 @@ class FairPool:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._waiting: OrderedDict[str, deque[Work]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[ClientWork]] = OrderedDict()
         self._running: Counter[str] = Counter()
         self._threads = 0
         self._idle = 0
         self._closed = False
         self._news = threading.Condition()
 
-    def submit(self, client: str, do: Callable[[], None]) -> Work:
+    def submit(self, client: str, do: Callable[[], None]) -> ClientWork:
         """Have something done when it is the client's turn; `TooMuch` where too much waits already."""
-        work = Work(client, do)
+        work = ClientWork(client, do)
         with self._news:
             if self._closed:
                 raise TooMuch("the server is closing")
@@ -52,7 +52,7 @@ class FairPool:
             self._news.notify()
         return work
 
-    def withdraw(self, work: Work) -> bool:
+    def withdraw(self, work: ClientWork) -> bool:
         """Forget work that has not begun; whether that was in time."""
         with self._news:
             mine = self._waiting.get(work.client)
@@ -91,7 +91,7 @@ class FairPool:
                         del self._running[work.client]
                     self._news.notify()
 
-    def _next(self) -> Work | None:
+    def _next(self) -> ClientWork | None:
         """The next work; its client goes to the end of the line. None when the pool is closed."""
         with self._news:
             while not self._closed:

@@ -17,7 +17,7 @@ from nearly.session import Session
 from nearly.web.access import Access
 from nearly.web.app import application
 from nearly.web.asking import Desk
-from nearly.web.changing import Changer
+from nearly.web.changing import StatementRunner
 from nearly.web.limits import Limits
 from nearly.web.wire.server import Wire
 
@@ -25,7 +25,7 @@ CLOSING_SECONDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """Where a server listens, who may ask it, and how much. A port of 0 is any that is free; None for no wire."""
 
     host: str = "127.0.0.1"
@@ -68,14 +68,14 @@ class Addresses:
 class Server:
     """A session that is served until it is told to stop."""
 
-    def __init__(self, db: Session, settings: Settings) -> None:
+    def __init__(self, db: Session, settings: ServerSettings) -> None:
         self._settings = settings
         self._tls = settings.tls
         access = Access(settings.host, settings.port, settings.password, self._tls is not None, settings.names)
         self._socket = _listening(settings.host, settings.port)
         self.access = replace(access, port=self._socket.getsockname()[1])
         self.desk = Desk(db, settings.limits)
-        self.changer = Changer(db, settings.limits, settings.changes)
+        self.changer = StatementRunner(db, settings.limits, settings.changes)
         self._http: uvicorn.Server | None = None
 
     async def serve(self, ready: Callable[[Addresses], None]) -> None:

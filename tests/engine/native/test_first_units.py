@@ -12,7 +12,7 @@ import pytest
 
 from nearly.engine.native import engine as worker
 from nearly.engine.native.engine import Native
-from nearly.engine.native.first_units import FirstPiece, Samples
+from nearly.engine.native.first_units import FirstPiece, FirstUnits
 from nearly.engine.native.reading import NativeReader
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.stream.units import Units, columns_read, units_of
@@ -24,8 +24,8 @@ END = 5
 
 
 @pytest.fixture
-def samples() -> Samples:
-    return Samples(Native())
+def samples() -> FirstUnits:
+    return FirstUnits(Native())
 
 
 def units_and_scan(path: Path, *columns: str) -> tuple[Units, Scan]:
@@ -40,19 +40,19 @@ def piece_of(units: Units, scan: Scan) -> FirstPiece:
     return FirstPiece("piece_0", units.rows_before(scan, END), columns_read(scan), query)
 
 
-def keep_twice(samples: Samples, piece: FirstPiece) -> None:
+def keep_twice(samples: FirstUnits, piece: FirstPiece) -> None:
     samples.keep([piece], ())
     samples.keep([piece], ())
     samples.settle()
 
 
-def rows(samples: Samples, query: str) -> Counter[Any]:
+def rows(samples: FirstUnits, query: str) -> Counter[Any]:
     with samples.engine.cursor() as cursor:
         return Counter(cursor.sql(query).fetchall())
 
 
 @pytest.mark.parametrize("columns", [("k", "row_"), ("row_",), ()])
-def test_law_memory_gives_the_rows_of_the_files(samples: Samples, tmp_path: Path, columns: tuple[str, ...]) -> None:
+def test_law_memory_gives_the_rows_of_the_files(samples: FirstUnits, tmp_path: Path, columns: tuple[str, ...]) -> None:
     units, scan = units_and_scan(tmp_path, *columns)
     piece = piece_of(units, scan)
     with samples.holding([piece]) as kept:
@@ -68,7 +68,7 @@ def by_unit(found: Counter[Any]) -> Counter[Any]:
     return sum((Counter({(row[-1],): n}) for row, n in found.items()), Counter())
 
 
-def test_once_is_not_worth_keeping(samples: Samples, tmp_path: Path) -> None:
+def test_once_is_not_worth_keeping(samples: FirstUnits, tmp_path: Path) -> None:
     piece = piece_of(*units_and_scan(tmp_path, "k"))
     samples.keep([piece], ())
     samples.settle()
@@ -76,7 +76,7 @@ def test_once_is_not_worth_keeping(samples: Samples, tmp_path: Path) -> None:
         assert kept == {}
 
 
-def test_other_columns_are_added(samples: Samples, tmp_path: Path) -> None:
+def test_other_columns_are_added(samples: FirstUnits, tmp_path: Path) -> None:
     one, other = (piece_of(*units_and_scan(tmp_path, column)) for column in ("k", "row_"))
     keep_twice(samples, one)
     with samples.holding([other]) as kept:
@@ -89,7 +89,7 @@ def test_other_columns_are_added(samples: Samples, tmp_path: Path) -> None:
         assert len(cursor.sql("SHOW TABLES").fetchall()) == 1
 
 
-def test_what_is_held_stays(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_held_stays(samples: FirstUnits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     piece = piece_of(*units_and_scan(tmp_path, "k"))
     keep_twice(samples, piece)
     monkeypatch.setattr(worker, "MOST_STATIC_CELLS", 10)
@@ -103,7 +103,7 @@ def test_what_is_held_stays(samples: Samples, tmp_path: Path, monkeypatch: pytes
     assert not samples.engine.has("a")
 
 
-def test_a_vanished_file_is_not_kept_and_not_an_error(samples: Samples, tmp_path: Path) -> None:
+def test_a_vanished_file_is_not_kept_and_not_an_error(samples: FirstUnits, tmp_path: Path) -> None:
     piece = piece_of(*units_and_scan(tmp_path, "k"))
     for path in (tmp_path / "t").glob("*.parquet"):
         path.unlink()
@@ -112,7 +112,7 @@ def test_a_vanished_file_is_not_kept_and_not_an_error(samples: Samples, tmp_path
         assert kept == {}
 
 
-def test_closed_samples_keep_nothing(samples: Samples, tmp_path: Path) -> None:
+def test_closed_samples_keep_nothing(samples: FirstUnits, tmp_path: Path) -> None:
     piece = piece_of(*units_and_scan(tmp_path, "k"))
     samples.close()
     samples.keep([piece], ())

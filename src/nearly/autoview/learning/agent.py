@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from nearly.autoview.learning.features import NUMBERS, State, Vocabulary, stacked
+from nearly.autoview.learning.features import NUMBERS, KeptViews, Vocabulary, stacked
 from nearly.autoview.learning.network import Array, Network
 from nearly.autoview.options import Option
 
@@ -84,7 +84,7 @@ class Agent:
         self.decisions += 1
         return bool(self.random.random() < self.exploration)
 
-    def vector(self, option: Option, state: State, capacity: float, owed: float) -> Array:
+    def vector(self, option: Option, state: KeptViews, capacity: float, owed: float) -> Array:
         return self.vocabulary.vector(option, state, capacity, owed)
 
     def values(self, vectors: Sequence[Array], expected: Sequence[float]) -> Array:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nearly.autoview.options import Moment
+from nearly.autoview.options import Occasion
 
 DECAY = 0.999
 """What a question counts after one more query."""
@@ -51,7 +51,7 @@ class Demand:
         """Seconds that pass for each that is expected."""
         return math.exp(self._ratio)
 
-    def note(self, moment: Moment) -> None:
+    def note(self, moment: Occasion) -> None:
         """A question was asked."""
         step, found = moment.step, self._asked.pop(moment.question, None)
         again = any(each.id in self._wanted for each in moment.options)

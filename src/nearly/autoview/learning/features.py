@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from nearly.autoview.learning.network import Array
-from nearly.autoview.options import Holding, Option, Shape
+from nearly.autoview.options import Holding, Option, ViewShape
 
 NUMBERS = 6
 """Entries of a vector that are numbers, before all others."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class KeptViews:
     """What is kept: how many views, and the places of their vector that are not 0."""
 
     views: int
@@ -37,7 +37,7 @@ class Vocabulary:
         self._places: dict[str, int] = {}
         for name in names:
             self.place(name)
-        self._known: dict[Shape, tuple[tuple[int, float], ...]] = {}
+        self._known: dict[ViewShape, tuple[tuple[int, float], ...]] = {}
 
     def place(self, name: str) -> int:
         return self._places.setdefault(name, len(self._places))
@@ -51,7 +51,7 @@ class Vocabulary:
         """Of a whole input: numbers, then for each name a place of the view and one of the set."""
         return NUMBERS + 2 * len(self._places)
 
-    def entries(self, shape: Shape) -> tuple[tuple[int, float], ...]:
+    def entries(self, shape: ViewShape) -> tuple[tuple[int, float], ...]:
         """The places of a view that are not 0, and what stands there."""
         found = self._known.get(shape)
         if found is None:
@@ -60,16 +60,16 @@ class Vocabulary:
             found = self._known[shape] = tuple((self.place(name), value) for name, value in pairs)
         return found
 
-    def state(self, kept: Sequence[Holding]) -> State:
+    def state(self, kept: Sequence[Holding]) -> KeptViews:
         """The places of a set of views that are not 0."""
         places: dict[int, float] = {}
         for each in kept:
             for place, value in self.entries(each.option.shape):
                 if value > places.get(place, 0.0):
                     places[place] = value
-        return State(len(kept), tuple(places.items()))
+        return KeptViews(len(kept), tuple(places.items()))
 
-    def vector(self, option: Option, state: State, capacity: float, owed: float) -> Array:
+    def vector(self, option: Option, state: KeptViews, capacity: float, owed: float) -> Array:
         """The input for making or keeping a view in a state."""
         pairs = [(NUMBERS + 2 * place, value) for place, value in self.entries(option.shape)]
         made = np.zeros(self.width)

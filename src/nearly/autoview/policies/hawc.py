@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
-from nearly.autoview.options import Holding, Moment, Option
-from nearly.autoview.policies.policy import Policy
+from nearly.autoview.options import Holding, Occasion, Option
+from nearly.autoview.policies.policy import ViewPolicy
 
 REMEMBERED = 500
 """Queries whose expected gains are credits."""
 
 
-class Hawc(Policy):
+class Hawc(ViewPolicy):
     """Trusts estimates."""
 
     name = "hawc"
@@ -25,13 +25,13 @@ class Hawc(Policy):
         self._past: deque[tuple[tuple[str, float], ...]] = deque()
         self._credits: defaultdict[str, float] = defaultdict(float)
 
-    def ranked(self, moment: Moment) -> Sequence[Option]:
+    def ranked(self, moment: Occasion) -> Sequence[Option]:
         self._note(moment)
         kept = {each.id for each in moment.kept}
         worth = [each for each in moment.options if each.gain > 0 and each.id not in kept]
         return sorted(worth, key=lambda each: -each.gain)[:1]
 
-    def _note(self, moment: Moment) -> None:
+    def _note(self, moment: Occasion) -> None:
         gains = tuple((each.id, max(0.0, each.gain)) for each in moment.options)
         self._past.append(gains)
         for id_, gain in gains:
@@ -42,8 +42,8 @@ class Hawc(Policy):
                 if self._credits[id_] <= 1e-12:
                     del self._credits[id_]
 
-    def value(self, holding: Holding, moment: Moment) -> float:  # noqa: ARG002  others need it
+    def value(self, holding: Holding, moment: Occasion) -> float:  # noqa: ARG002  others need it
         return self._credits.get(holding.id, 0.0)
 
-    def admits(self, moment: Moment, newcomer: Option, victims: Sequence[Holding]) -> bool:
+    def admits(self, moment: Occasion, newcomer: Option, victims: Sequence[Holding]) -> bool:
         return all(self.value(each, moment) <= self._credits.get(newcomer.id, 0.0) for each in victims)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearly.autoview.policies.hawc import Hawc
 from nearly.autoview.policies.learned import Learned
-from nearly.autoview.policies.policy import Policy
+from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.policies.recycler import Recycler
 from nearly.autoview.policies.simple import Fifo, Lfu, Lru
 from nearly.errors import SchemaError
@@ -12,7 +12,7 @@ from nearly.errors import SchemaError
 NAMES = ("learned", "lru", "lfu", "fifo", "hawc", "recycler", "off")
 
 
-def policy_of(name: str, seed: int = 0) -> Policy:
+def policy_of(name: str, seed: int = 0) -> ViewPolicy:
     """A new policy of this name."""
     match name:
         case "learned":
@@ -28,5 +28,5 @@ def policy_of(name: str, seed: int = 0) -> Policy:
         case "recycler":
             return Recycler()
         case "off":
-            return Policy()
+            return ViewPolicy()
     raise SchemaError(f"policy={name!r} must be one of {', '.join(map(repr, NAMES))}")

@@ -15,8 +15,8 @@ from nearly.autoview.learning.agent import LEAST, Agent, Experience
 from nearly.autoview.learning.credits import Credits
 from nearly.autoview.learning.demand import Demand
 from nearly.autoview.learning.network import Array
-from nearly.autoview.options import Holding, Moment, Option
-from nearly.autoview.policies.policy import Policy
+from nearly.autoview.options import Holding, Occasion, Option
+from nearly.autoview.policies.policy import ViewPolicy
 
 DISCOUNT = 0.9995
 """What a second saved one query later is worth now."""
@@ -40,7 +40,7 @@ class _While:
     reward: float = 0.0
 
 
-class Learned(Policy):
+class Learned(ViewPolicy):
     """Decides by what it learned."""
 
     name = "learned"
@@ -56,7 +56,7 @@ class Learned(Policy):
         self._costs: dict[str, float] = {}
         """What making a view cost the query that made it last."""
 
-    def ranked(self, moment: Moment) -> Sequence[Option]:
+    def ranked(self, moment: Occasion) -> Sequence[Option]:
         self.demand.note(moment)
         self._close_windows(moment)
         kept = frozenset(each.id for each in moment.kept)
@@ -73,7 +73,7 @@ class Learned(Policy):
         best = sorted(zip(values, new, strict=True), key=lambda pair: -pair[0])
         return [each for value, each in best if value > 0]
 
-    def _dare(self, moment: Moment, options: Sequence[Option]) -> Sequence[Option]:
+    def _dare(self, moment: Occasion, options: Sequence[Option]) -> Sequence[Option]:
         """One option that nothing was measured of, if it would pay were it much better than expected; estimates may be wrong."""
         unknown = [each for each in options if not self.demand.is_measured(moment.question, each.id)]
         worth = [each for each in unknown if self._hoped(moment, each) > 0]
@@ -82,7 +82,7 @@ class Learned(Policy):
         self._dared = worth[int(self.agent.random.integers(len(worth)))]
         return (self._dared,)
 
-    def _hoped(self, moment: Moment, option: Option) -> float:
+    def _hoped(self, moment: Occasion, option: Option) -> float:
         """What a view would save if the query at hand took only a part of its time with it."""
         rate = self.demand.rate(moment.question, moment.step)
         return rate * HOPE * moment.seconds * self._horizon(option.id) - self._cost(option)
@@ -102,11 +102,11 @@ class Learned(Policy):
         found = self._costs.get(option.id)
         return option.cost * self.demand.ratio if found is None else found
 
-    def value(self, holding: Holding, moment: Moment) -> float:
+    def value(self, holding: Holding, moment: Occasion) -> float:
         """Credit for a byte."""
         return self.credits.of(holding, moment.step) / max(1, holding.bytes)
 
-    def admits(self, moment: Moment, newcomer: Option, victims: Sequence[Holding]) -> bool:
+    def admits(self, moment: Occasion, newcomer: Option, victims: Sequence[Holding]) -> bool:
         """Whether the new view will save more than those that go for it, and what it costs to make it."""
         if not victims:
             return True
@@ -120,18 +120,18 @@ class Learned(Policy):
             left |= {each.id}
         return gained > lost
 
-    def made(self, holding: Holding, moment: Moment) -> None:
+    def made(self, holding: Holding, moment: Occasion) -> None:
         holding.unpaid = self._costs[holding.id] = holding.cost
         self.credits.begin(holding, moment.step)
         self._begin(holding, moment)
 
-    def _begin(self, holding: Holding, moment: Moment) -> None:
+    def _begin(self, holding: Holding, moment: Occasion) -> None:
         kept = frozenset(each.id for each in moment.kept)
         vector = self.agent.vector(holding.option, self.agent.vocabulary.state(moment.kept), moment.capacity, holding.unpaid)
         expected = self._expected(holding.id, kept, moment.step, holding.unpaid)
         self._open[holding.id] = _While(vector, expected, moment.step)
 
-    def used(self, holding: Holding, moment: Moment, gain: float) -> None:
+    def used(self, holding: Holding, moment: Occasion, gain: float) -> None:
         self.credits.use(holding, moment.step, gain)
         pays = PAID * holding.unpaid
         holding.unpaid -= pays
@@ -139,7 +139,7 @@ class Learned(Policy):
         if now is not None:
             now.reward += (gain - pays) * DISCOUNT ** (moment.step - now.began)
 
-    def _close_windows(self, moment: Moment) -> None:
+    def _close_windows(self, moment: Occasion) -> None:
         for each in moment.kept:
             now = self._open.get(each.id)
             if now is None:

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nearly.autoview.options import Holding, Moment, Option
+from nearly.autoview.options import Holding, Occasion, Option
 
 
-class Policy:
+class ViewPolicy:
     """The base of all policies: makes nothing, and lets go of the least valuable views first."""
 
     name = "off"
 
-    def ranked(self, moment: Moment) -> Sequence[Option]:  # noqa: ARG002  others need it
+    def ranked(self, moment: Occasion) -> Sequence[Option]:  # noqa: ARG002  others need it
         """What the query at hand shall make, the best first; nothing where none is worth it."""
         return ()
 
-    def value(self, holding: Holding, moment: Moment) -> float:  # noqa: ARG002  others need it
+    def value(self, holding: Holding, moment: Occasion) -> float:  # noqa: ARG002  others need it
         """How much a kept view is worth; the least valuable goes first."""
         return 0.0
 
-    def victims(self, moment: Moment, newcomer: Option, size: float) -> list[Holding] | None:
+    def victims(self, moment: Occasion, newcomer: Option, size: float) -> list[Holding] | None:
         """The views that go so that a new one of this size fits; None where it shall not be made instead."""
         room = moment.capacity - moment.used_bytes
         found: list[Holding] = []
@@ -32,14 +32,14 @@ class Policy:
             room += each.bytes
         return found if room >= size and self.admits(moment, newcomer, found) else None
 
-    def admits(self, moment: Moment, newcomer: Option, victims: Sequence[Holding]) -> bool:  # noqa: ARG002  others need it
+    def admits(self, moment: Occasion, newcomer: Option, victims: Sequence[Holding]) -> bool:  # noqa: ARG002  others need it
         """Whether a new view is worth more than those that would go."""
         return True
 
-    def made(self, holding: Holding, moment: Moment) -> None:
+    def made(self, holding: Holding, moment: Occasion) -> None:
         """A view was made; its cost and its bytes are measured."""
 
-    def used(self, holding: Holding, moment: Moment, gain: float) -> None:
+    def used(self, holding: Holding, moment: Occasion, gain: float) -> None:
         """A query used a view, and gained so many seconds by it, as far as is known."""
 
     def gone(self, holding: Holding, step: int) -> None:

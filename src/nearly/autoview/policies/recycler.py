@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nearly.autoview.options import Holding, Moment, Option
-from nearly.autoview.policies.policy import Policy
+from nearly.autoview.options import Holding, Occasion, Option
+from nearly.autoview.policies.policy import ViewPolicy
 
 AGEING = 0.99
 """What a use counts after one more query."""
 
 
-class Recycler(Policy):
+class Recycler(ViewPolicy):
     """Trusts that dear work is asked for again."""
 
     name = "recycler"
@@ -23,22 +23,22 @@ class Recycler(Policy):
     def __init__(self) -> None:
         self._uses: dict[str, tuple[float, int]] = {}
 
-    def ranked(self, moment: Moment) -> Sequence[Option]:
+    def ranked(self, moment: Occasion) -> Sequence[Option]:
         kept = {each.id for each in moment.kept}
         new = [each for each in moment.options if each.id not in kept]
         return sorted(new, key=lambda each: -_cost(each))[:1]
 
-    def value(self, holding: Holding, moment: Moment) -> float:
+    def value(self, holding: Holding, moment: Occasion) -> float:
         uses, last = self._uses.get(holding.id, (1.0, holding.made))
         return _cost(holding.option) * uses * float(AGEING ** max(0, moment.step - last))
 
-    def admits(self, moment: Moment, newcomer: Option, victims: Sequence[Holding]) -> bool:
+    def admits(self, moment: Occasion, newcomer: Option, victims: Sequence[Holding]) -> bool:
         return all(self.value(each, moment) < _cost(newcomer) for each in victims)
 
-    def made(self, holding: Holding, moment: Moment) -> None:
+    def made(self, holding: Holding, moment: Occasion) -> None:
         self._uses[holding.id] = (1.0, moment.step)
 
-    def used(self, holding: Holding, moment: Moment, gain: float) -> None:  # noqa: ARG002  others need it
+    def used(self, holding: Holding, moment: Occasion, gain: float) -> None:  # noqa: ARG002  others need it
         uses, last = self._uses.get(holding.id, (1.0, moment.step))
         self._uses[holding.id] = (uses * float(AGEING ** (moment.step - last)) + 1.0, moment.step)
 

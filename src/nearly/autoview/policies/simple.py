@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nearly.autoview.options import Holding, Moment, Option
-from nearly.autoview.policies.policy import Policy
+from nearly.autoview.options import Holding, Occasion, Option
+from nearly.autoview.policies.policy import ViewPolicy
 
 
-class _Random(Policy):
+class _Random(ViewPolicy):
     """Makes candidates in random order."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
 
-    def ranked(self, moment: Moment) -> Sequence[Option]:
+    def ranked(self, moment: Occasion) -> Sequence[Option]:
         order = self._random.permutation(len(moment.options))
         return [moment.options[place] for place in order]
 
@@ -26,7 +26,7 @@ class Lru(_Random):
 
     name = "lru"
 
-    def value(self, holding: Holding, moment: Moment) -> float:  # noqa: ARG002  others need it
+    def value(self, holding: Holding, moment: Occasion) -> float:  # noqa: ARG002  others need it
         return holding.last
 
 
@@ -35,7 +35,7 @@ class Lfu(_Random):
 
     name = "lfu"
 
-    def value(self, holding: Holding, moment: Moment) -> float:  # noqa: ARG002  others need it
+    def value(self, holding: Holding, moment: Occasion) -> float:  # noqa: ARG002  others need it
         return holding.uses
 
 
@@ -44,5 +44,5 @@ class Fifo(_Random):
 
     name = "fifo"
 
-    def value(self, holding: Holding, moment: Moment) -> float:  # noqa: ARG002  others need it
+    def value(self, holding: Holding, moment: Occasion) -> float:  # noqa: ARG002  others need it
         return holding.made

@@ -35,7 +35,7 @@ import duckdb
 import pyarrow as pa
 
 from nearly.engine.deltas.reading import TableReader
-from nearly.engine.deltas.sites import Sites
+from nearly.engine.deltas.sites import DeltaSites
 from nearly.engine.deltas.stages import StageRun, StageRunner
 from nearly.engine.deltas.versions import Tables, versions_of
 from nearly.engine.deltas.workspace import Workspace
@@ -207,7 +207,7 @@ def _run(pinned: Engine, reader: TableReader, planned: Delta, cursor: duckdb.Duc
         sites = None
         if pinned.cluster.sites.executors > 1:
             own = next(iter(tables.moved.values())).after.plain_name
-            sites = Sites(pinned.native, tables.all, opened.enter_context(pinned.catalog.temporary(own)))
+            sites = DeltaSites(pinned.native, tables.all, opened.enter_context(pinned.catalog.temporary(own)))
         runner = StageRunner(reader, Workspace(cursor), sites)
         opened.callback(runner.close)
         runner.read_changes()

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from nearly.engine.deltas.reading import TableReader
-from nearly.engine.deltas.sites import Sites
+from nearly.engine.deltas.sites import DeltaSites
 from nearly.engine.deltas.stages import StageRun, StageRunner
 from nearly.engine.deltas.versions import Tables, versions_of
 from nearly.engine.deltas.workspace import Workspace
@@ -28,7 +28,7 @@ from nearly.engine.storage.layouts import Table
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Input, Plan
 from nearly.plan.quoting import native_name
-from nearly.rewrite.delta.changed import Changed, Stage, TableChange
+from nearly.rewrite.delta.changed import ChangedRows, DeltaStage, TableChange
 from nearly.rewrite.delta.delta import deltas_of
 
 RESULT = "rows asked for"
@@ -96,7 +96,7 @@ def moving(
         if pinned.cluster.sites.executors > 1:
             own = (*tables.moved.values(), *(None,))[0]
             name = own.after.plain_name if own is not None else tables.same[0].plain_name
-            sites = Sites(pinned.native, tables.all, opened.enter_context(pinned.catalog.temporary(name)))
+            sites = DeltaSites(pinned.native, tables.all, opened.enter_context(pinned.catalog.temporary(name)))
         runner = StageRunner(TableReader.of(pinned.native, tables, plan, stored.values()), Workspace(cursor), sites)
         opened.callback(runner.close)
         with deep_recursion():
@@ -117,7 +117,7 @@ def _run(
     return {part: _part(change, rows) for part, change in zip(parts, found, strict=True)}
 
 
-def _part(change: Changed | None, rows: Mapping[str, int]) -> PartChange | None:
+def _part(change: ChangedRows | None, rows: Mapping[str, int]) -> PartChange | None:
     if change is None or not isinstance(change.plan, Input) or not rows[change.plan.source]:
         return None
     names = tuple(column.name for column in change.columns)
@@ -131,6 +131,6 @@ def _deltas(
     stored: tuple[tuple[Plan, Plan], ...],
     large: frozenset[str],
     keys: tuple[tuple[str, tuple[str, ...]], ...],
-) -> tuple[tuple[Stage, ...], tuple[Changed | None, ...]]:
+) -> tuple[tuple[DeltaStage, ...], tuple[ChangedRows | None, ...]]:
     """The same from refresh to refresh: stages name tables, not versions."""
     return deltas_of(parts, dict(changes), dict(stored), large, dict(keys))

@@ -23,7 +23,7 @@ Rows = Callable[[str], pa.Table]
 
 
 @dataclass(slots=True)
-class Sites:
+class DeltaSites:
     """Runs plans over stored tables and kept rows on all sites; `directory` is one that every site sees."""
 
     kernel: NativeKernel

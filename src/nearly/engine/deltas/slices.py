@@ -41,7 +41,7 @@ RUN = 2_048
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class KeyTable:
     """Where keys are: a temporary table, and its column."""
 
     rows: str
@@ -84,18 +84,18 @@ class Slices:
 
         return plan.transform(change)
 
-    def _is_large(self, table: str, keys: Keys) -> bool:
+    def _is_large(self, table: str, keys: KeyTable) -> bool:
         rows = self.tables.kernel.catalog.table(table).rows
         return rows > STATIC_ROWS and self.rows.get(keys.rows, rows) < MOST_KEYS * rows
 
-    def _slice(self, scan: Scan, column: str, keys: Keys) -> Plan:
+    def _slice(self, scan: Scan, column: str, keys: KeyTable) -> Plan:
         """A scan over the slice that has these keys."""
         made = self._having(scan.table.lower(), column, keys)
         read = tuple(dict.fromkeys(Column(each.type, each.source) for each in scan.fields))
         outputs = tuple(Output(each.name, Column(each.type, each.source)) for each in scan.fields)
         return Project(Input(made.rows, read), outputs)
 
-    def _having(self, table: str, column: str, keys: Keys) -> _Slice:
+    def _having(self, table: str, column: str, keys: KeyTable) -> _Slice:
         """The slice of a table by a column, which has the rows of these keys; of a table as it was, made from that as it is."""
         newer = self._newer(table)
         now = self._having(newer, column, keys) if newer is not None else None
@@ -115,7 +115,7 @@ class Slices:
                 return None if any(moved.after.column(each).type in (FLOAT, DOUBLE) for each in columns) else name
         return None
 
-    def _begun(self, table: str, column: str, keys: Keys, now: _Slice | None) -> _Slice:
+    def _begun(self, table: str, column: str, keys: KeyTable, now: _Slice | None) -> _Slice:
         made = _Slice(f"slice {len(self._made)} of {table}", f"keys {len(self._made)} of {table}")
         if now is not None:
             self.space.keep(made.keys, f"SELECT k FROM {native_name(now.keys)}")
@@ -130,7 +130,7 @@ class Slices:
             self.space.keep(made.rows, self._rows(table, column, made.keys, count))
         return made
 
-    def _grow(self, made: _Slice, table: str, column: str, keys: Keys) -> None:
+    def _grow(self, made: _Slice, table: str, column: str, keys: KeyTable) -> None:
         """Have the rows of further keys."""
         own, more = native_name(made.keys), f"more {made.keys}"
         lacking = f"SELECT n.k FROM ({keys.distinct}) AS n ANTI JOIN {own} AS o ON n.k IS NOT DISTINCT FROM o.k"
@@ -211,7 +211,7 @@ def _is_part(blocks: Sequence[Block], table: Table) -> bool:
     return sum(block.rows for block in blocks) < WORTH_PRUNING * table.rows
 
 
-def _asked(node: Join, scan: Scan) -> tuple[str, Keys] | None:
+def _asked(node: Join, scan: Scan) -> tuple[str, KeyTable] | None:
     """The column of a table that must be among some keys, and where these are."""
     for part in conjuncts(node.condition):
         if isinstance(part, Call) and part.function in ("=", "<=>"):
@@ -220,5 +220,5 @@ def _asked(node: Join, scan: Scan) -> tuple[str, Keys] | None:
                     keys = origin(node.right, theirs.name)
                     source = next(each.source for each in scan.fields if each.name == mine.name)
                     if keys is not None:
-                        return source, Keys(*keys)
+                        return source, KeyTable(*keys)
     return None

@@ -16,7 +16,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from nearly.engine.deltas.reading import TableReader, shown_name
-from nearly.engine.deltas.sites import Sites
+from nearly.engine.deltas.sites import DeltaSites
 from nearly.engine.deltas.slices import Slices
 from nearly.engine.deltas.workspace import Workspace
 from nearly.plan.dialects import native
@@ -44,7 +44,7 @@ class StageRunner:
 
     tables: TableReader
     space: Workspace
-    sites: Sites | None = None
+    sites: DeltaSites | None = None
     runs: list[StageRun] = field(default_factory=list)
     _empty: set[str] = field(default_factory=set)
     _filled: dict[str, int] = field(default_factory=dict)

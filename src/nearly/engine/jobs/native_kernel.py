@@ -26,7 +26,7 @@ from nearly.engine.jobs.turns import Turns
 from nearly.engine.native.durations import Durations
 from nearly.engine.native.engine import Fragment, Native, Settings
 from nearly.engine.native.failures import explained, unpacked
-from nearly.engine.native.first_units import Samples
+from nearly.engine.native.first_units import FirstUnits
 from nearly.engine.native.group_counts import group_counts
 from nearly.engine.native.payload import ERROR, PAYLOAD_SCHEMA, SLOT, StageOutput, decode
 from nearly.engine.native.python_functions import Functions
@@ -64,7 +64,7 @@ class NativeKernel:
     catalog: Catalog
     reader: NativeReader
     memory_mb: int
-    samples: Samples = field(default_factory=lambda: Samples(Native()))
+    samples: FirstUnits = field(default_factory=lambda: FirstUnits(Native()))
     functions: Functions = field(default_factory=Functions)
     durations: Durations = field(default_factory=Durations)
     turns: Turns = field(default_factory=Turns)

@@ -45,7 +45,7 @@ class _Kept:
     columns: tuple[str, ...]
 
 
-class Samples:
+class FirstUnits:
     """What one native engine keeps of first units. Law: a query gives the same rows from here as from the files."""
 
     def __init__(self, engine: Native) -> None:

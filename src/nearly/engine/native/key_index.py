@@ -40,25 +40,25 @@ Read = Callable[[Sequence[str]], pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _CodedRows:
     """Rows in the order of their codes. Where codes are hashes, the keys themselves are there, too."""
 
     codes: Codes
     places: NDArray[np.int64]
     keys: pa.Table | None
 
-    def in_order(self) -> _Rows:
+    def in_order(self) -> _CodedRows:
         order = np.argsort(self.codes, kind="stable")
         return self.at(order)
 
-    def at(self, chosen: NDArray[np.int64]) -> _Rows:
+    def at(self, chosen: NDArray[np.int64]) -> _CodedRows:
         keys = None if self.keys is None else self.keys.take(pa.array(chosen))
-        return _Rows(self.codes[chosen], self.places[chosen], keys)
+        return _CodedRows(self.codes[chosen], self.places[chosen], keys)
 
-    def joined(self, other: _Rows) -> _Rows:
+    def joined(self, other: _CodedRows) -> _CodedRows:
         keys = None if self.keys is None or other.keys is None else pa.concat_tables([self.keys, other.keys]).combine_chunks()
         codes = np.concatenate([self.codes, other.codes])
-        return _Rows(codes, np.concatenate([self.places, other.places]), keys).in_order()
+        return _CodedRows(codes, np.concatenate([self.places, other.places]), keys).in_order()
 
     def match(self, codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Pairs of a number among the given codes and a row that has it; the codes are in order, which memory likes."""
@@ -79,7 +79,7 @@ class KeyIndex:
     schema: pa.Schema
     files: tuple[FileEntry, ...] = ()
     vectors: tuple[FileEntry, ...] = ()
-    runs: tuple[_Rows, ...] = ()
+    runs: tuple[_CodedRows, ...] = ()
     gone: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
@@ -154,7 +154,7 @@ def _numbers(values: pa.Array) -> Codes:
     return found
 
 
-def _rows_of(files: Sequence[FileEntry], first: int, schema: pa.Schema, read: Read, run: Run) -> _Rows:
+def _rows_of(files: Sequence[FileEntry], first: int, schema: pa.Schema, read: Read, run: Run) -> _CodedRows:
     """The rows of files, whose numbers begin with one, in order; rows without a key cannot be asked for."""
     keys, places = _read_here(files, schema) or _placed(read([file.path for file in files]), schema)
     places += first_place(first)
@@ -163,7 +163,7 @@ def _rows_of(files: Sequence[FileEntry], first: int, schema: pa.Schema, read: Re
             known = pc.is_valid(keys[name])
             keys, places = keys.filter(known), places[known.to_numpy()]
     codes = codes_of(keys, run)
-    return _Rows(codes, places, None if is_numeric(schema) else keys.combine_chunks()).in_order()
+    return _CodedRows(codes, places, None if is_numeric(schema) else keys.combine_chunks()).in_order()
 
 
 def _read_here(files: Sequence[FileEntry], schema: pa.Schema) -> tuple[pa.Table, NDArray[np.int64]] | None:
@@ -182,7 +182,7 @@ def _placed(found: pa.Table, schema: pa.Schema) -> tuple[pa.Table, NDArray[np.in
     return found.select(schema.names).cast(schema), packed(found[FILE].to_numpy(), found[ROW].to_numpy())
 
 
-def _with(runs: tuple[_Rows, ...], new: _Rows) -> tuple[_Rows, ...]:
+def _with(runs: tuple[_CodedRows, ...], new: _CodedRows) -> tuple[_CodedRows, ...]:
     """One more run, joined with those before that are not much longer."""
     kept = [each for each in runs if len(each.codes)]
     while kept and len(kept[-1].codes) < RUN_GROWTH * len(new.codes):
@@ -190,7 +190,7 @@ def _with(runs: tuple[_Rows, ...], new: _Rows) -> tuple[_Rows, ...]:
     return (*kept, new) if len(new.codes) else tuple(kept)
 
 
-def _before(rows: _Rows, files: int) -> _Rows:
+def _before(rows: _CodedRows, files: int) -> _CodedRows:
     """The rows of the first files."""
     there = rows.places < first_place(files)
     return rows if there.all() else rows.at(np.flatnonzero(there))

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from nearly.engine.storage.batches import Batch
-from nearly.engine.storage.differences import Part, Step, difference, extends
+from nearly.engine.storage.differences import Part, VersionStep, difference, extends
 from nearly.engine.storage.durable import DRAFT, write_durably, write_whole, writing_in
 from nearly.engine.storage.layouts import AT, Table
 from nearly.engine.storage.locks import exclusive, patiently, shared
@@ -309,14 +309,14 @@ class Catalog:
             return ()
         known = self._versions.load(self.directory(after.plain_name))
         if known is None or not before.version < after.version <= known.table.version:
-            return difference([Step(before), Step(after)])
+            return difference([VersionStep(before), VersionStep(after)])
         directory = self.directory(after.plain_name)
         logged = self._versions.batches(directory, known, before.version, after.version).values()
         if extends(before.base, after.base):
-            return difference([Step(before), Step(after)], logged)
+            return difference([VersionStep(before), VersionStep(after)], logged)
         steps = self._versions.between(directory, known, before.version, after.version)
         tied = bool(steps) and steps[0].table.content == before.content and steps[-1].table.content == after.content
-        return difference([Step(before), *(steps if tied else ()), Step(after)], logged)
+        return difference([VersionStep(before), *(steps if tied else ()), VersionStep(after)], logged)
 
     def is_followed(self, name: str) -> bool:
         """Whether a lasting owner, as a view, keeps versions of a table to learn what changed since."""

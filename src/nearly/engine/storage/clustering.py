@@ -46,7 +46,7 @@ class Clustering:
 
 
 @dataclass(frozen=True, slots=True)
-class _Range:
+class _KeyRange:
     low: Any
     high: Any
     member: RowGroup
@@ -107,14 +107,14 @@ def _proved(row_groups: Sequence[RowGroup], column: str) -> bool:
     return 2 * len({each.low for each in ranges}) > len(ranges)
 
 
-def _ranges(members: Sequence[RowGroup], column: str) -> list[_Range] | None:
+def _ranges(members: Sequence[RowGroup], column: str) -> list[_KeyRange] | None:
     """The ranges in rising order; None when one is unknown or has nulls, which lie in no range."""
     found = []
     for member in members:
         statistics = member.statistics_of(column)
         if statistics is None or not _certain(statistics):
             return None
-        found.append(_Range(statistics.low, statistics.high, member))
+        found.append(_KeyRange(statistics.low, statistics.high, member))
     return sorted(found, key=lambda each: (each.low, each.high))
 
 
@@ -122,6 +122,6 @@ def _certain(statistics: ColumnStatistics) -> bool:
     return statistics.bounded and statistics.nulls == 0
 
 
-def _overlap(ranges: Sequence[_Range]) -> tuple[_Range, _Range] | None:
+def _overlap(ranges: Sequence[_KeyRange]) -> tuple[_KeyRange, _KeyRange] | None:
     """Two neighbours that share more than an end point."""
     return next(((a, b) for a, b in pairwise(ranges) if b.low < a.high), None)

@@ -18,7 +18,7 @@ from nearly.engine.storage.manifest import FileEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class VersionStep:
     """A description of a table, and the record of what changed since the version before, where there is one."""
 
     table: Table
@@ -61,7 +61,7 @@ def extends(before: Layout, after: Layout) -> bool:
     return after.manifest.files[: len(files)] == files and after.vectors[: len(vectors)] == vectors
 
 
-def difference(steps: Sequence[Step], logged: Iterable[Batch] = ()) -> tuple[Part, ...]:
+def difference(steps: Sequence[VersionStep], logged: Iterable[Batch] = ()) -> tuple[Part, ...]:
     """What changed from the first of some descriptions of a table to the last; neighbours of the same content are the same rows.
 
     Batches that were `logged` between them may have rows that went in files.
@@ -112,7 +112,7 @@ def _touched(before: Table, after: Table) -> tuple[FileEntry, ...]:
     return tuple(file for file in files if file.path in paths)
 
 
-def _replaced(before: Table, after: Step) -> list[Part]:
+def _replaced(before: Table, after: VersionStep) -> list[Part]:
     """What a record tells of a table whose files were replaced; else all rows of both."""
     record, table = after.record, after.table
     if record is None or record.version != before.version + 1 or table.base.partitioned_by:

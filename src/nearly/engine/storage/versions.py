@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nearly.engine.storage.batches import Batch, after
-from nearly.engine.storage.differences import Step
+from nearly.engine.storage.differences import VersionStep
 from nearly.engine.storage.durable import write_durably
 from nearly.engine.storage.layouts import Layout, Table
 from nearly.engine.storage.pins import Pin, log_of
@@ -258,12 +258,12 @@ class VersionStore:
         text = (directory / pin.log).read_text(encoding="utf-8")
         return opened(text, lambda read: self._epoch(pin.epoch, table, read))
 
-    def between(self, directory: Path, versions: Versions, since: int, until: int) -> list[Step]:
+    def between(self, directory: Path, versions: Versions, since: int, until: int) -> list[VersionStep]:
         """Descriptions of the table from one version to another, in order, two for each epoch: as it begins and as it ends."""
         found = []
         for epoch in reversed([*self._epochs(directory, versions, since, until)]):
             record = epoch.change if epoch.table.version > since else None
-            found += [Step(epoch.at(max(since, epoch.table.version)), record), Step(epoch.at(min(until, epoch.last)))]
+            found += [VersionStep(epoch.at(max(since, epoch.table.version)), record), VersionStep(epoch.at(min(until, epoch.last)))]
         return found
 
     def _holding(self, directory: Path, versions: Versions, version: int) -> Iterator[tuple[Path, Callable[[], Epoch]]]:

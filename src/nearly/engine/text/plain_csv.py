@@ -38,7 +38,7 @@ class NotPlain(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ValueShape:
     """What every value of a column may be: a test in DuckDB's SQL over the text {v}, and the value made of it."""
 
     test: str
@@ -48,16 +48,16 @@ class Shape:
 _WHOLE = f"(TRY_CAST({{v}} AS BIGINT)::VARCHAR = {{v}} AND length({{v}}) <= {MOST_DIGITS})"
 _RECENT = "{v} >= '1900-01-01' AND {v} < '2200'"
 _PLAIN = (
-    Shape("TRY_CAST({v} AS INTEGER)::VARCHAR = {v}", "CAST({v} AS INTEGER)"),
-    Shape(_WHOLE, "CAST({v} AS BIGINT)"),
-    Shape(rf"({_WHOLE} OR regexp_full_match({{v}}, '-?[0-9]+[.][0-9]+') AND length({{v}}) <= 30)", "CAST({v} AS DOUBLE)"),
-    Shape(f"(TRY_CAST({{v}} AS DATE)::VARCHAR = {{v}} AND {_RECENT})", "CAST({v} AS DATE)"),
-    Shape("lower({v}) IN ('true', 'false')", "CAST({v} AS BOOLEAN)"),
+    ValueShape("TRY_CAST({v} AS INTEGER)::VARCHAR = {v}", "CAST({v} AS INTEGER)"),
+    ValueShape(_WHOLE, "CAST({v} AS BIGINT)"),
+    ValueShape(rf"({_WHOLE} OR regexp_full_match({{v}}, '-?[0-9]+[.][0-9]+') AND length({{v}}) <= 30)", "CAST({v} AS DOUBLE)"),
+    ValueShape(f"(TRY_CAST({{v}} AS DATE)::VARCHAR = {{v}} AND {_RECENT})", "CAST({v} AS DATE)"),
+    ValueShape("lower({v}) IN ('true', 'false')", "CAST({v} AS BOOLEAN)"),
 )
 """In the order in which Spark tries them."""
 _NUMBERS = _PLAIN[:3]
-_TIME = Shape(f"(TRY_CAST({{v}} AS TIMESTAMP)::VARCHAR = {{v}} AND {_RECENT})", "(CAST({v} AS TIMESTAMP) AT TIME ZONE 'UTC')")
-_TEXT = Shape("true", "{v}")
+_TIME = ValueShape(f"(TRY_CAST({{v}} AS TIMESTAMP)::VARCHAR = {{v}} AND {_RECENT})", "(CAST({v} AS TIMESTAMP) AT TIME ZONE 'UTC')")
+_TEXT = ValueShape("true", "{v}")
 _SURELY_TEXT = (
     "coalesce(bool_or(regexp_matches({v}, '^([A-SU-Za-su-z]|[Tt][A-Za-z])') AND lower({v}) NOT IN ("
     + ", ".join(map(repr, _SPECIAL))
@@ -150,7 +150,9 @@ def _typed(texts: pa.Table, names: Sequence[str], utc: bool) -> pa.Table:
         return engine.sql(f"SELECT {', '.join(made)} FROM texts").to_arrow_table()
 
 
-def _proven(engine: duckdb.DuckDBPyConnection, column: str, guess: Shape | None, shapes: Sequence[Shape]) -> Shape | None:
+def _proven(
+    engine: duckdb.DuckDBPyConnection, column: str, guess: ValueShape | None, shapes: Sequence[ValueShape]
+) -> ValueShape | None:
     """The type of a column in all rows; the first rows said what to try first, and larger numbers may follow small ones."""
     likely = [] if guess is None else [guess] if guess not in _NUMBERS else _NUMBERS[_NUMBERS.index(guess) :]
     for shape in likely:
@@ -159,17 +161,17 @@ def _proven(engine: duckdb.DuckDBPyConnection, column: str, guess: Shape | None,
     return _first_of(engine, "texts", column, shapes)
 
 
-def _all_are(engine: duckdb.DuckDBPyConnection, column: str, shape: Shape) -> bool:
+def _all_are(engine: duckdb.DuckDBPyConnection, column: str, shape: ValueShape) -> bool:
     (row,) = engine.sql(f"SELECT {_every(shape, column)} FROM texts").fetchall()
     return bool(row[0])
 
 
-def _every(shape: Shape, column: str) -> str:
+def _every(shape: ValueShape, column: str) -> str:
     """Whether all values of a column that are not null pass a test; one that cannot be made has not."""
     return f"bool_and({column} IS NULL OR coalesce({shape.test.format(v=column)}, false))"
 
 
-def _first_of(engine: duckdb.DuckDBPyConnection, table: str, column: str, shapes: Sequence[Shape]) -> Shape | None:
+def _first_of(engine: duckdb.DuckDBPyConnection, table: str, column: str, shapes: Sequence[ValueShape]) -> ValueShape | None:
     """The type of a column of a table; None where it cannot be told. Where all rows were seen, no value at all makes it text."""
     tests = [_every(shape, column) for shape in shapes]
     (row,) = engine.sql(f"SELECT count({column}), {_SURELY_TEXT.format(v=column)}, {', '.join(tests)} FROM {table}").fetchall()

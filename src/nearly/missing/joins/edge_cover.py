@@ -26,7 +26,7 @@ SAFETY = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class JoinRelation:
     """A relation of a join: its attributes, and the ones that determine all of them (None: no known key among them)."""
 
     name: str
@@ -42,7 +42,7 @@ class Cover:
     weights: tuple[float, ...]
 
 
-def edge_cover(relations: Sequence[Relation], sizes: Sequence[float], fixed: int | None = None) -> Cover:
+def edge_cover(relations: Sequence[JoinRelation], sizes: Sequence[float], fixed: int | None = None) -> Cover:
     """The least fractional edge cover bound for relations of these sizes; relation `fixed` has weight 1.
 
     >>> triangle = [Relation(n, frozenset(n), frozenset(n)) for n in ("ab", "bc", "ca")]
@@ -76,7 +76,7 @@ def product(sizes: Sequence[float]) -> float:
         return math.inf
 
 
-def closure(relations: Sequence[Relation]) -> list[Relation]:
+def closure(relations: Sequence[JoinRelation]) -> list[JoinRelation]:
     """The relations with a private attribute where rows may repeat, and with all attributes that keys determine."""
     closed = [
         each if each.key is not None and each.key <= each.attributes else

@@ -12,7 +12,7 @@ from nearly.algebra.boxes import EVERYWHERE, NOWHERE, Region, box, hull, interse
 from nearly.algebra.ordered_sets import OrderedSet
 from nearly.engine.engine import Engine
 from nearly.errors import Unsupported
-from nearly.missing.joins.edge_cover import Relation
+from nearly.missing.joins.edge_cover import JoinRelation
 from nearly.missing.programmes.aggregate_range import Ranger
 from nearly.missing.programmes.cells import TimeLimit
 from nearly.missing.programmes.effects import AMOUNTS, Effect, MissingMeasure, RangeQuestion
@@ -42,7 +42,7 @@ class JoinTable:
 
     scan: Scan
     local: tuple[Expression, ...]
-    relation: Relation
+    relation: JoinRelation
     shared: Mapping[str, str]
     """The table's column for each attribute that the join shares."""
     problem: Problem | None
@@ -160,7 +160,7 @@ def join_tables(query: RangeQuery, problems: Mapping[str, Problem], engine: Engi
         key = engine.catalog.schema(scan.table).key
         names = {source: name for name, source in shared.items()}
         known = frozenset(names[each] for each in key) if key and set(key) <= set(names) else None
-        relation = Relation(f"{scan.table} {place + 1}", frozenset(shared), known)
+        relation = JoinRelation(f"{scan.table} {place + 1}", frozenset(shared), known)
         tables.append(JoinTable(scan, local, relation, shared, problems.get(scan.table.lower()), engine, deadline))
     return tuple(tables)
 

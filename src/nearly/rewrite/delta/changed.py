@@ -36,7 +36,7 @@ class TableChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedRows:
     """A plan's rows with how often each came or went, in a column that is not the plan's own."""
 
     plan: Plan
@@ -48,7 +48,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class DeltaStage:
     """A small plan whose rows are kept under a name; later stages read them as an `Input`."""
 
     name: str
@@ -62,13 +62,13 @@ class Delta:
     `parts` are the changes of other plans that were asked for, each a stage of its own; None where none of its tables changed.
     """
 
-    stages: tuple[Stage, ...]
+    stages: tuple[DeltaStage, ...]
     result: Plan
     weight: Column
-    parts: tuple[Changed | None, ...] = ()
+    parts: tuple[ChangedRows | None, ...] = ()
 
 
-Rule = Callable[..., Changed | None]
+Rule = Callable[..., ChangedRows | None]
 """From the walk and a node of one type to the delta of the node."""
 
 
@@ -87,14 +87,14 @@ class Deltas:
     large: Collection[str] = ()
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fresh: FreshNames = field(default_factory=lambda: FreshNames("delta"))
-    stages: list[Stage] = field(default_factory=list)
-    _made: dict[Plan, Changed | None] = field(default_factory=dict)
-    _kept: dict[Plan, Changed | None] = field(default_factory=dict)
+    stages: list[DeltaStage] = field(default_factory=list)
+    _made: dict[Plan, ChangedRows | None] = field(default_factory=dict)
+    _kept: dict[Plan, ChangedRows | None] = field(default_factory=dict)
     _old: dict[Plan, Plan] = field(default_factory=dict)
     _inputs: dict[Plan, Input] = field(default_factory=dict)
     _values: dict[Plan, Plan] = field(default_factory=dict)
 
-    def of(self, plan: Plan) -> Changed | None:
+    def of(self, plan: Plan) -> ChangedRows | None:
         """The delta of a plan, under the plan's columns; None where no table below it changed."""
         if plan not in self._made:
             self._made[plan] = self._rule(plan)(self, plan) if self.touches(plan) else None
@@ -106,24 +106,24 @@ class Deltas:
             raise Unsupported(f"{type(plan).__name__} has no rule for changes: it is no part of a query that was rewritten")
         return rule
 
-    def kept(self, plan: Plan) -> Changed | None:
+    def kept(self, plan: Plan) -> ChangedRows | None:
         """The delta of a plan as a stage of its own: every row once, with the sum of its weights, which is not zero."""
         if plan not in self._kept:
             found = self.of(plan)
             self._kept[plan] = None if found is None else self.consolidated(found)
         return self._kept[plan]
 
-    def consolidated(self, found: Changed, hint: str = "change") -> Changed:
+    def consolidated(self, found: ChangedRows, hint: str = "change") -> ChangedRows:
         """The same change with every row once."""
         if isinstance(found.plan, Input):
             return found
         net = net_rows(found, self.fresh)
-        return Changed(self.stage(hint, net.plan), net.weight)
+        return ChangedRows(self.stage(hint, net.plan), net.weight)
 
     def stage(self, hint: str, plan: Plan) -> Input:
         """Keep the rows of a plan; a plan is kept once."""
         if plan not in self._inputs:
-            self.stages.append(Stage(self.fresh(hint), plan))
+            self.stages.append(DeltaStage(self.fresh(hint), plan))
             self._inputs[plan] = Input(self.stages[-1].name, plan.columns)
         return self._inputs[plan]
 
@@ -177,21 +177,21 @@ class Deltas:
             self._values[plan] = Project(self.consolidated(self.union(plan.columns, terms), "value").plan, passed(plan.columns))
         return self._values[plan]
 
-    def weighted(self, plan: Plan, columns: Sequence[Column], weight: Expression) -> Changed:
+    def weighted(self, plan: Plan, columns: Sequence[Column], weight: Expression) -> ChangedRows:
         """Some columns of a plan, and a weight for its rows."""
         made = Output(self.fresh("weight"), weight)
-        return Changed(Project(plan, (*passed(columns), made)), made.column)
+        return ChangedRows(Project(plan, (*passed(columns), made)), made.column)
 
-    def union(self, columns: Sequence[Column], terms: Iterable[Changed]) -> Changed:
+    def union(self, columns: Sequence[Column], terms: Iterable[ChangedRows]) -> ChangedRows:
         """The sum of several changes of the same columns."""
         found = [Project(each.plan, (*passed(columns), Output(each.weight.name, each.weight))) for each in terms]
         if len(found) == 1:
-            return Changed(found[0], found[0].columns[-1])
+            return ChangedRows(found[0], found[0].columns[-1])
         weight = Column(LONG, self.fresh("weight"))
         whole: Plan = found[0]
         for each in found[1:]:
             whole = SetOperation(whole, each, "union", True, (*columns, weight))
-        return Changed(whole, weight)
+        return ChangedRows(whole, weight)
 
 
 ONE, MINUS_ONE = Literal(LONG, 1), Literal(LONG, -1)
@@ -202,11 +202,11 @@ def is_value(plan: Plan) -> bool:
     return isinstance(plan, GroupBy) and not plan.keys and plan.sets is None
 
 
-def net_rows(found: Changed, fresh: FreshNames) -> Changed:
+def net_rows(found: ChangedRows, fresh: FreshNames) -> ChangedRows:
     """Every row of a change once, with the sum of its weights; those that came as often as they went are gone."""
     total = Output(fresh("weight"), AggregateCall(LONG, "sum", (found.weight,)))
     rows = GroupBy(found.plan, passed(found.columns), (total,))
-    return Changed(Filter(rows, Call(BOOLEAN, "<>", (total.column, Literal(LONG, 0)))), total.column)
+    return ChangedRows(Filter(rows, Call(BOOLEAN, "<>", (total.column, Literal(LONG, 0)))), total.column)
 
 
 def negated(weight: Expression) -> Expression:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Limit, Plan, Project, Scan, SetOperation, Sort, Values, Window
-from nearly.rewrite.delta.changed import Changed, Delta, Deltas, Rule, Stage, TableChange, net_rows
+from nearly.rewrite.delta.changed import ChangedRows, Delta, Deltas, DeltaStage, Rule, TableChange, net_rows
 from nearly.rewrite.delta.groups import grouped
 from nearly.rewrite.delta.joins import join
 from nearly.rewrite.delta.rows import apply, filtered, project, scan, sort, values
@@ -61,7 +61,7 @@ def deltas_of(
     stored: Mapping[Plan, Plan],
     large: Collection[str] = (),
     keys: Mapping[str, tuple[str, ...]] | None = None,
-) -> tuple[tuple[Stage, ...], tuple[Changed | None, ...]]:
+) -> tuple[tuple[DeltaStage, ...], tuple[ChangedRows | None, ...]]:
     """How the rows of several parts of one plan change, in common stages; each change is a stage of its own."""
     deltas = Deltas(RULES, changes, stored, large, keys or {})
     found = tuple(deltas.kept(plan) for plan in plans)

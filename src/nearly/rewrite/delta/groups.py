@@ -12,13 +12,13 @@ from nearly.plan import functions
 from nearly.plan.expressions import Literal
 from nearly.plan.nodes import Filter, GroupBy, Output, Plan, Project, SetOperation
 from nearly.plan.types import LONG
-from nearly.rewrite.delta.changed import MINUS_ONE, ONE, Changed, Deltas
+from nearly.rewrite.delta.changed import MINUS_ONE, ONE, ChangedRows, Deltas
 from nearly.rewrite.delta.merge import merged
 from nearly.rewrite.delta.partials import partials
 from nearly.rewrite.delta.touched import touched_keys
 
 
-def grouped(deltas: Deltas, plan: GroupBy) -> Changed | None:
+def grouped(deltas: Deltas, plan: GroupBy) -> ChangedRows | None:
     if plan.sets is not None:
         return deltas.of(_one_by_one(deltas, plan))
     change = deltas.kept(plan.child)

@@ -12,17 +12,17 @@ from functools import reduce
 from nearly.plan.expressions import Call, Column, Expression, columns_of, conjunction
 from nearly.plan.nodes import Join, Plan
 from nearly.plan.types import LONG
-from nearly.rewrite.delta.changed import ONE, Changed, Deltas
+from nearly.rewrite.delta.changed import ONE, ChangedRows, Deltas
 from nearly.rewrite.delta.outer_joins import outer_join
 from nearly.rewrite.delta.restrict import Match, equal_pairs, is_simple, restrict
 from nearly.rewrite.logical.order_joins import connects, flattened, is_equality, is_inner
 
 
-def join(deltas: Deltas, plan: Join) -> Changed | None:
+def join(deltas: Deltas, plan: Join) -> ChangedRows | None:
     return inner_join(deltas, plan) if is_inner(plan) else outer_join(deltas, plan)
 
 
-def inner_join(deltas: Deltas, plan: Join) -> Changed | None:
+def inner_join(deltas: Deltas, plan: Join) -> ChangedRows | None:
     """The sum of the terms. Parts whose old rows are stored stay whole, and come last: then most terms read them as they were."""
     found, parts = flattened(plan, deltas.stored)
     relations = sorted(found, key=lambda each: each in deltas.stored)
@@ -58,10 +58,10 @@ def _term(
     deltas: Deltas,
     columns: Sequence[Column],
     relation: Plan,
-    change: Changed,
+    change: ChangedRows,
     others: Sequence[_Rows],
     parts: Sequence[Expression],
-) -> Changed:
+) -> ChangedRows:
     """A change of a relation joined with all others, those of which it finds few rows first: of the rest only keys are asked."""
     current, waiting, left, joined = change.plan, list(others), list(parts), [relation]
     weights: list[Expression] = [change.weight]
@@ -82,7 +82,7 @@ def _term(
         condition = conjunction(now)
         current = Join(current, rows, "cross" if condition is None else "inner", condition)
     if len(weights) == 1:
-        return Changed(current, change.weight)
+        return ChangedRows(current, change.weight)
     return deltas.weighted(current, columns, reduce(lambda a, b: Call(LONG, "*", (a, b)), weights))
 
 

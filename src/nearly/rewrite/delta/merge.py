@@ -11,12 +11,12 @@ from nearly.plan import functions
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, conjunction
 from nearly.plan.nodes import Filter, GroupBy, Output, Plan, Project, SetOperation, passed
 from nearly.plan.types import BOOLEAN, LONG
-from nearly.rewrite.delta.changed import MINUS_ONE, ONE, Changed, Deltas
+from nearly.rewrite.delta.changed import MINUS_ONE, ONE, ChangedRows, Deltas
 from nearly.rewrite.delta.partials import EXTREMES, Partials, calls_of, gone_name, weighted_partials
 from nearly.rewrite.delta.touched import Touched
 
 
-def merged(deltas: Deltas, plan: GroupBy, found: Partials, change: Changed, touched: Touched) -> Changed:
+def merged(deltas: Deltas, plan: GroupBy, found: Partials, change: ChangedRows, touched: Touched) -> ChangedRows:
     """The touched groups as they are now, and those that were there as they were."""
     keys = [key.column for key in plan.keys]
     before = deltas.stage("before", touched.of(deltas, deltas.old(found.plan), keys))

@@ -15,11 +15,11 @@ from nearly.plan import functions
 from nearly.plan.expressions import AggregateCall, Call, Column, Literal, conjuncts
 from nearly.plan.nodes import GroupBy, Join, Output, Plan, Project, SetOperation, passed
 from nearly.plan.types import LONG
-from nearly.rewrite.delta.changed import ONE, Changed, Deltas, negated, net_rows
+from nearly.rewrite.delta.changed import ONE, ChangedRows, Deltas, negated, net_rows
 from nearly.rewrite.delta.restrict import Match, equal_pairs, restrict
 
 
-def outer_join(deltas: Deltas, plan: Join) -> Changed | None:
+def outer_join(deltas: Deltas, plan: Join) -> ChangedRows | None:
     match plan.kind:
         case "right":
             return deltas.of(Project(replace(plan, left=plan.right, right=plan.left, kind="left"), passed(plan.columns)))
@@ -39,7 +39,7 @@ def _nulls(columns: Sequence[Column]) -> tuple[Output, ...]:
     return tuple(Output(column.name, Literal(column.type, None)) for column in columns)
 
 
-def _changed_rows(deltas: Deltas, plan: Join) -> list[Changed]:
+def _changed_rows(deltas: Deltas, plan: Join) -> list[ChangedRows]:
     """Left rows that came or went, with what they meet now."""
     change = deltas.kept(plan.left)
     if change is None:
@@ -47,7 +47,7 @@ def _changed_rows(deltas: Deltas, plan: Join) -> list[Changed]:
     return [_joined_now(deltas, plan, change)]
 
 
-def _touched_rows(deltas: Deltas, plan: Join) -> list[Changed]:
+def _touched_rows(deltas: Deltas, plan: Join) -> list[ChangedRows]:
     """What changes for left rows as they were, when what came or went on the right meets them."""
     change = deltas.kept(plan.right)
     if change is None:
@@ -59,38 +59,38 @@ def _touched_rows(deltas: Deltas, plan: Join) -> list[Changed]:
     pairs = deltas.weighted(Join(touched.plan, change.plan, "inner", plan.condition), plan.columns, product)
     padded = (*passed(plan.left.columns), *_nulls(plan.right.columns))
     alone = _now_and_then(deltas, replace(plan, kind="anti"), touched)
-    return [pairs, *(Changed(Project(each.plan, (*padded, *passed([each.weight]))), each.weight) for each in alone)]
+    return [pairs, *(ChangedRows(Project(each.plan, (*padded, *passed([each.weight]))), each.weight) for each in alone)]
 
 
-def _met(deltas: Deltas, plan: Join, change: Changed) -> Changed:
+def _met(deltas: Deltas, plan: Join, change: ChangedRows) -> ChangedRows:
     """The left rows as they were that meet a change of the right side, each once with how often it was there; perhaps some more."""
     matches = matches_of(plan, plan.left, change.plan)
     met = restrict(deltas.old(plan.left), matches, change.plan, deltas.fresh)
     if len(matches) < len(conjuncts(plan.condition)):
         met = Join(met, change.plan, "semi", plan.condition)
     count = Output(deltas.fresh("weight"), AggregateCall(LONG, "count", ()))
-    return Changed(deltas.stage("touched", GroupBy(met, passed(plan.left.columns), (count,))), count.column)
+    return ChangedRows(deltas.stage("touched", GroupBy(met, passed(plan.left.columns), (count,))), count.column)
 
 
-def _now_and_then(deltas: Deltas, plan: Join, touched: Changed) -> list[Changed]:
+def _now_and_then(deltas: Deltas, plan: Join, touched: ChangedRows) -> list[ChangedRows]:
     """Touched rows that are in a semi or anti join now, without those that were."""
     now = _joined_now(deltas, plan, touched)
     then = _joined(deltas, plan, touched.plan, deltas.old(plan.right))
     return [now, deltas.weighted(then, plan.columns, negated(touched.weight))]
 
 
-def _joined_now(deltas: Deltas, plan: Join, left: Changed) -> Changed:
+def _joined_now(deltas: Deltas, plan: Join, left: ChangedRows) -> ChangedRows:
     """Few left rows with what they meet now: of a right side that is stored, what was and the change, row by row."""
     change = deltas.kept(plan.right) if plan.right in deltas.stored else None
     if change is None:
-        return Changed(_joined(deltas, plan, left.plan, deltas.now(plan.right)), left.weight)
+        return ChangedRows(_joined(deltas, plan, left.plan, deltas.now(plan.right)), left.weight)
     columns = plan.right.columns
     both = deltas.union(columns, (deltas.weighted(deltas.old(plan.right), columns, ONE), change))
     near = restrict(both.plan, matches_of(plan, plan.right, left.plan), left.plan, deltas.fresh)
-    right = net_rows(Changed(near, both.weight), deltas.fresh)
+    right = net_rows(ChangedRows(near, both.weight), deltas.fresh)
     joined = replace(plan, left=left.plan, right=right.plan)
     if plan.kind in ("semi", "anti"):
-        return Changed(joined, left.weight)
+        return ChangedRows(joined, left.weight)
     times = functions.call("coalesce", [right.weight, ONE])
     return deltas.weighted(joined, plan.columns, Call(LONG, "*", (left.weight, times)))
 

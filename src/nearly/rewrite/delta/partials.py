@@ -47,7 +47,7 @@ def partials(plan: GroupBy, fresh: FreshNames) -> Partials | None:
     """
     if plan.sets is not None or not all(is_mergeable(each) for each in plan.aggregates):
         return None
-    found = _Found(plan, fresh, {call: output for output, call in calls_of(plan) if call.function != "avg"})
+    found = _AskedPartials(plan, fresh, {call: output for output, call in calls_of(plan) if call.function != "avg"})
     results = [*passed(key.column for key in plan.keys)]
     results += [Output(output.name, found.result(call)) for output, call in calls_of(plan)]
     alive = found.column(functions.aggregate("count", []))
@@ -81,7 +81,7 @@ def in_other_width(call: AggregateCall) -> AggregateCall | None:
 
 
 @dataclass(slots=True)
-class _Found:
+class _AskedPartials:
     """The partial results asked for so far."""
 
     plan: GroupBy

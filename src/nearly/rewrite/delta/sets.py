@@ -6,12 +6,12 @@ Law: how often a row is in a set operation depends on how often it is in both si
 from __future__ import annotations
 
 from nearly.plan.nodes import GroupBy, Output, Plan, Project, SetOperation, passed
-from nearly.rewrite.delta.changed import MINUS_ONE, ONE, Changed, Deltas
+from nearly.rewrite.delta.changed import MINUS_ONE, ONE, ChangedRows, Deltas
 from nearly.rewrite.delta.restrict import Match, restrict
 from nearly.rewrite.delta.rows import union_all
 
 
-def set_operation(deltas: Deltas, plan: SetOperation) -> Changed | None:
+def set_operation(deltas: Deltas, plan: SetOperation) -> ChangedRows | None:
     match plan:
         case SetOperation(kind="union", every=True):
             return union_all(deltas, plan)
@@ -21,7 +21,7 @@ def set_operation(deltas: Deltas, plan: SetOperation) -> Changed | None:
     return _by_touched_rows(deltas, plan)
 
 
-def _by_touched_rows(deltas: Deltas, plan: SetOperation) -> Changed | None:
+def _by_touched_rows(deltas: Deltas, plan: SetOperation) -> ChangedRows | None:
     touched = _touched(deltas, plan)
     if touched is None:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nearly.plan.expressions import TRUE, Column, Expression
 from nearly.plan.nodes import GroupBy, Join, Limit, Output, Plan, Project
-from nearly.rewrite.delta.changed import Changed, Deltas
+from nearly.rewrite.delta.changed import ChangedRows, Deltas
 from nearly.rewrite.delta.restrict import Match, restrict
 
 
@@ -26,7 +26,7 @@ class Touched:
         return restrict(plan, matches, self.rows, deltas.fresh)
 
 
-def touched_keys(deltas: Deltas, change: Changed, values: Sequence[Expression]) -> Touched:
+def touched_keys(deltas: Deltas, change: ChangedRows, values: Sequence[Expression]) -> Touched:
     """What some expressions are in the rows of a change, each combination once."""
     if not values:
         return Touched(change.plan, ())

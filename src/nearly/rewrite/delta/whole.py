@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nearly.plan.nodes import Limit, Plan
-from nearly.rewrite.delta.changed import MINUS_ONE, ONE, Changed, Delta, Deltas, TableChange, net_rows
+from nearly.rewrite.delta.changed import MINUS_ONE, ONE, ChangedRows, Delta, Deltas, TableChange, net_rows
 from nearly.rewrite.delta.touched import Touched
 
 
-def whole(deltas: Deltas, plan: Plan) -> Changed | None:
+def whole(deltas: Deltas, plan: Plan) -> ChangedRows | None:
     """P(new) - P(old)."""
     if not deltas.touches(plan):
         return None
@@ -26,7 +26,7 @@ def new_minus_old(plan: Plan, changes: Mapping[str, TableChange], stored: Mappin
     return Delta((), net.plan, net.weight)
 
 
-def limit(deltas: Deltas, plan: Limit) -> Changed | None:
+def limit(deltas: Deltas, plan: Limit) -> ChangedRows | None:
     """Which rows are first depends on all of them; where nobody looks at them, as in EXISTS, only whether some changed matters."""
     if plan.names:
         return whole(deltas, plan)

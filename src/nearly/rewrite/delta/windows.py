@@ -6,13 +6,13 @@ Law: what a window function gives for a row depends on the rows of its partition
 from __future__ import annotations
 
 from nearly.plan.nodes import Window
-from nearly.rewrite.delta.changed import MINUS_ONE, ONE, Changed, Deltas
+from nearly.rewrite.delta.changed import MINUS_ONE, ONE, ChangedRows, Deltas
 from nearly.rewrite.delta.restrict import common_partition
 from nearly.rewrite.delta.touched import touched_keys
 from nearly.rewrite.delta.whole import whole
 
 
-def window(deltas: Deltas, plan: Window) -> Changed | None:
+def window(deltas: Deltas, plan: Window) -> ChangedRows | None:
     """By what all its windows are partitioned by; without that, all rows."""
     parts = common_partition(plan)
     if not parts:

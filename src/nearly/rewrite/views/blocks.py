@@ -22,7 +22,7 @@ MOST_LABELLINGS = 24
 
 
 @dataclass(slots=True)
-class Block:
+class JoinBlock:
     """The leaves of a plan of selections, projections and inner joins; predicates and outputs are over the columns of leaves."""
 
     leaves: list[Plan] = field(default_factory=list)
@@ -67,14 +67,14 @@ class Labelling:
         return [leaf for kind, number, leaf in self.leaves if number >= counts.get(kind, 0)]
 
 
-def block_of(plan: Plan) -> Block:
+def block_of(plan: Plan) -> JoinBlock:
     """The block on top of a plan; at least one leaf."""
-    found = Block()
+    found = JoinBlock()
     found.outputs = _collect(plan, found)
     return found
 
 
-def _collect(plan: Plan, into: Block) -> dict[str, Expression]:
+def _collect(plan: Plan, into: JoinBlock) -> dict[str, Expression]:
     match plan:
         case Project():
             below = _collect(plan.child, into)

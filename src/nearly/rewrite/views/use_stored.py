@@ -30,7 +30,7 @@ from nearly.plan.reading import Reading
 from nearly.plan.types import LONG
 from nearly.rewrite.delta.partials import EXTREMES, in_other_width, partials
 from nearly.rewrite.passes import rewrite
-from nearly.rewrite.views.blocks import Block, Classes, block_of, equality, labelled, shape
+from nearly.rewrite.views.blocks import Classes, JoinBlock, block_of, equality, labelled, shape
 from nearly.rewrite.views.implied import is_implied
 
 _MERGED_BY = {"count": "sum", "count_if": "sum"}
@@ -50,7 +50,7 @@ class StoredPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Cover:
+class StoredCover:
     """Rows of a view, with other relations joined and conditions applied, and what a query's expressions are over them."""
 
     rows: Plan
@@ -150,7 +150,7 @@ class _Matching:
                     return found
         return None
 
-    def _rolled_up(self, node: GroupBy, mine: Block, cover: Cover, keys: tuple[Output, ...]) -> Plan | None:
+    def _rolled_up(self, node: GroupBy, mine: JoinBlock, cover: StoredCover, keys: tuple[Output, ...]) -> Plan | None:
         """Merged partial results."""
         wanted = partials(node, self.fresh)
         if wanted is None:
@@ -172,7 +172,7 @@ class _Matching:
             shown.append(Output(output.name, value))
         return Project(Project(GroupBy(cover.rows, keys, tuple(merges)), tuple(shown)), wanted.results)
 
-    def _part(self, call: Expression, node: GroupBy, mine: Block, cover: Cover) -> Expression | None:
+    def _part(self, call: Expression, node: GroupBy, mine: JoinBlock, cover: StoredCover) -> Expression | None:
         """The stored column of a partial result; else what tells it: keys their extremes, rows the values that are never null."""
         found: Expression | None = cover.values.get(cover.normal(_over(call, mine)))
         if found is not None or not isinstance(call, AggregateCall):
@@ -187,7 +187,7 @@ class _Matching:
             return cover.values.get(functions.aggregate("count", []))
         return None
 
-    def _same_groups(self, node: GroupBy, mine: Block, cover: Cover, keys: tuple[Output, ...], width: int) -> Plan | None:
+    def _same_groups(self, node: GroupBy, mine: JoinBlock, cover: StoredCover, keys: tuple[Output, ...], width: int) -> Plan | None:
         """Groups as they are stored, where the query groups by exactly the view's keys and joins nothing more."""
         if (
             cover.joined
@@ -203,7 +203,7 @@ class _Matching:
             outputs.append(Output(output.name, value))
         return Project(cover.rows, tuple(outputs))
 
-    def _covers(self, mine: Block, theirs: Block, kept: list[Expression]) -> Iterator[Cover]:
+    def _covers(self, mine: JoinBlock, theirs: JoinBlock, kept: list[Expression]) -> Iterator[StoredCover]:
         """The rows of the view under the conditions of a query's block, in each way in which their leaves can be paired."""
         if theirs.identities - mine.identities or not (mine.is_clear and theirs.is_clear):
             return
@@ -227,14 +227,14 @@ class _Matching:
 
     def _cover(
         self, others: list[Plan], names: Mapping[str, str], classes: Classes, stored: list[Expression], left: list[Expression]
-    ) -> Cover | None:
+    ) -> StoredCover | None:
         """The stored rows with other relations, under the conditions that are left."""
         rows: Plan = self._scan()
         values = dict(zip(reversed(stored), reversed(rows.columns), strict=True))
         for leaf in others:
             values |= {Column(column.type, names[column.name]): column for column in leaf.columns}
             rows = Join(rows, leaf, "cross")
-        cover = Cover(rows, values, names, classes, bool(others))
+        cover = StoredCover(rows, values, names, classes, bool(others))
         conditions = [cover.of_normal(each) for each in left]
         if any(each is None for each in conditions):
             return None
@@ -248,6 +248,6 @@ def _is_done(predicate: Expression, classes: Classes) -> bool:
     return pair is not None and pair[0] != pair[1] and classes.first(pair[0]) == classes.first(pair[1])
 
 
-def _over(expression: Expression, block: Block) -> Expression:
+def _over(expression: Expression, block: JoinBlock) -> Expression:
     """An expression over the columns of a block's leaves."""
     return substitute(expression, block.outputs)

@@ -106,14 +106,14 @@ def options_from(given: dict[str, Any]) -> Options:
     return Options(**given)
 
 
-class Place(NamedTuple):
+class TablePlace(NamedTuple):
     """Where in the history of its table a state is: the version, and its content, which a table made anew would not have there."""
 
     version: int
     content: str
 
     @classmethod
-    def of(cls, table: Table) -> Place:
+    def of(cls, table: Table) -> TablePlace:
         return cls(table.version, table.content)
 
 

@@ -13,7 +13,7 @@ from nearly.algebra.moments import check_confidence
 from nearly.answer import NO_ROWS, Answer, UnseenRows, relative_error
 from nearly.errors import Unsupported
 from nearly.plan.types import to_arrow
-from nearly.synopsis.build.definition import Definition, Place
+from nearly.synopsis.build.definition import Definition, TablePlace
 from nearly.synopsis.query.estimates import Estimate, answer
 from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.query.totals import function_and_measure
@@ -100,7 +100,7 @@ class Moment:
 
     definition: Definition
     readings: tuple[TreeReading, ...]
-    place: Place
+    place: TablePlace
 
     @property
     def source(self) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nearly.synopsis.build.definition import Place
+from nearly.synopsis.build.definition import TablePlace
 from nearly.synopsis.build.drafting import Draft, Shape, draft_for, plan_tree
 from nearly.synopsis.query.reading import TreeReading
 from nearly.synopsis.structure.rows import Floats
@@ -37,7 +37,7 @@ CHECK_SHARE = 0.05
 """The tree is questioned after changes of this share of its rows."""
 
 
-Recount = Callable[[Draft, Place], TreeState]
+Recount = Callable[[Draft, TablePlace], TreeState]
 """The state of a new tree, or of the part of it that is drafted, from the rows of its table at some place in its history."""
 
 
@@ -127,7 +127,9 @@ class LiveTree:
     Trees of one synopsis share a lock, so that all have taken a version of the table or none; `place` is the one that this has.
     """
 
-    def __init__(self, shape: Shape, state: TreeState, recount: Recount, place: Place, lock: threading.RLock | None = None) -> None:
+    def __init__(
+        self, shape: Shape, state: TreeState, recount: Recount, place: TablePlace, lock: threading.RLock | None = None
+    ) -> None:
         self.shape = shape
         self.place = place
         self.history: list[Repartitioned] = []
@@ -153,7 +155,7 @@ class LiveTree:
                 found = self._reading = self._reading or TreeReading(self._state)
         return found
 
-    def apply(self, changes: Changes, place: Place) -> None:
+    def apply(self, changes: Changes, place: TablePlace) -> None:
         """Take the changes that lead to a place, all of them before any later query."""
         changes = of_measure(changes, self.shape.measure)
         with self._lock:
@@ -170,7 +172,7 @@ class LiveTree:
         with self._planning:
             yield
 
-    def restart(self, state: TreeState, place: Place) -> None:
+    def restart(self, state: TreeState, place: TablePlace) -> None:
         """Begin anew with a state, while the tree is `unplanned`."""
         with self._lock:
             self._state, self.place, self._reading, self._since_check = state, place, None, 0
@@ -215,7 +217,7 @@ class LiveTree:
         worst = int(reading.leaf_variances.argmax())
         return propose_around(reading, self.shape, worst, None if levels == "auto" else int(levels))
 
-    def _built(self, reading: TreeReading, proposal: Proposal, place: Place) -> TreeState:
+    def _built(self, reading: TreeReading, proposal: Proposal, place: TablePlace) -> TreeState:
         sample = reading.sample
         scales = scales_for(proposal.tree, sample.rows, reading.scales.centre)
         plan = draft_for(self.shape, sample.rows, int(reading.rows), scales, reading.weights)

@@ -21,7 +21,7 @@ from typing import Any
 from nearly.engine.storage.durable import write_durably, writing_in
 from nearly.engine.storage.locks import exclusive
 from nearly.errors import EngineError
-from nearly.synopsis.build.definition import Definition, Place
+from nearly.synopsis.build.definition import Definition, TablePlace
 from nearly.synopsis.build.packing import from_bytes, pack_state, to_bytes, unpack_state
 from nearly.synopsis.structure.state import TreeState
 
@@ -35,7 +35,7 @@ class Store:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def create(self, definition: Definition, states: list[TreeState], place: Place) -> None:
+    def create(self, definition: Definition, states: list[TreeState], place: TablePlace) -> None:
         """The first snapshot; what a synopsis of this name left, dropped by someone who was killed, is removed."""
         with writing_in(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ class Store:
                         each.unlink()
                 self._write(definition, states, place)
 
-    def save(self, definition: Definition, states: list[TreeState], place: Place, anew: bool = False) -> None:
+    def save(self, definition: Definition, states: list[TreeState], place: TablePlace, anew: bool = False) -> None:
         """Commit a snapshot, unless there is a later one already; versions begin `anew` with the table."""
         if not self.directory.is_dir():
             raise _dropped(self.directory)
@@ -58,7 +58,7 @@ class Store:
             if anew or present["version"] <= place.version:
                 self._write(definition, states, place)
 
-    def load(self) -> tuple[Definition, list[TreeState], Place]:
+    def load(self) -> tuple[Definition, list[TreeState], TablePlace]:
         """The definition, the states of the snapshot and their place; leftovers of killed writers are removed."""
         try:
             with contextlib.suppress(EngineError, OSError), exclusive(self.directory / OWNER, "somebody writes"):
@@ -75,7 +75,7 @@ class Store:
             (self.directory / DESCRIPTION).unlink()
             shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _write(self, definition: Definition, states: list[TreeState], place: Place) -> None:
+    def _write(self, definition: Definition, states: list[TreeState], place: TablePlace) -> None:
         name = f"snapshot-{place.version}-{uuid.uuid4().hex[:8]}"
         with writing_in(self.directory):
             (self.directory / name).mkdir()
@@ -85,14 +85,14 @@ class Store:
         write_durably(self.directory / DESCRIPTION, json.dumps(description, ensure_ascii=False).encode())
         self._sweep()
 
-    def _read(self) -> tuple[Definition, list[TreeState], Place]:
+    def _read(self) -> tuple[Definition, list[TreeState], TablePlace]:
         try:
             text = (self.directory / DESCRIPTION).read_text(encoding="utf-8")
             definition, found = Definition.from_json(text), json.loads(text)
             folder = self.directory / found["snapshot"]
             trees = [folder / f"tree-{number}.npz" for number in range(len(definition.shapes))]
             states = [unpack_state(from_bytes(tree.read_bytes())) for tree in trees]
-            return definition, states, Place(int(found["version"]), str(found["content"]))
+            return definition, states, TablePlace(int(found["version"]), str(found["content"]))
         except FileNotFoundError:
             raise
         except (OSError, KeyError, ValueError, zipfile.BadZipFile) as trouble:

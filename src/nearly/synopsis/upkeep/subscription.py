@@ -21,7 +21,7 @@ from nearly.engine.engine import Engine
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.versions import stamp
 from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, Unsupported
-from nearly.synopsis.build.definition import Definition, Place
+from nearly.synopsis.build.definition import Definition, TablePlace
 from nearly.synopsis.build.drafting import Draft
 from nearly.synopsis.build.passes import counted, recounted
 from nearly.synopsis.query.answers import Moment
@@ -40,7 +40,9 @@ MOST_FOLLOWED = 10_000_000
 class Subscription:
     """Moves trees in the order of the table's versions. Queries go on meanwhile, and never see trees at different versions."""
 
-    def __init__(self, engine: Engine, definition: Definition, states: Sequence[TreeState], place: Place, store: Store) -> None:
+    def __init__(
+        self, engine: Engine, definition: Definition, states: Sequence[TreeState], place: TablePlace, store: Store
+    ) -> None:
         self.store = store
         self.recounted: str | None = None
         self._engine = engine
@@ -51,13 +53,13 @@ class Subscription:
         ]
         self._order = threading.RLock()
         self._whole = True
-        self._refused: tuple[Place, NearlyError] | None = None
+        self._refused: tuple[TablePlace, NearlyError] | None = None
         self._saved = place
         self._head = engine.catalog.head(definition.table)
         self._seen: tuple[int, int] | None = (0, 0)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> TablePlace:
         """Where in the history of the table the trees are."""
         return self.trees[0].place
 
@@ -93,7 +95,7 @@ class Subscription:
                     f"synopsis {self._definition.name!r} cannot follow table {table.name!r} from version {self.place.version} to "
                     f"{table.version}: {trouble}; change such rows, or drop the synopsis"
                 )
-                self._refused = Place.of(table), refusal
+                self._refused = TablePlace.of(table), refusal
                 raise refusal from trouble
             if not 0 <= self.place.version - self._saved.version < VERSIONS_PER_SNAPSHOT:
                 self.save_quietly()
@@ -135,7 +137,7 @@ class Subscription:
             ) from trouble
 
     def _refuse_again(self, table: Table) -> None:
-        if self._refused is not None and self._refused[0] == Place.of(table):
+        if self._refused is not None and self._refused[0] == TablePlace.of(table):
             raise self._refused[1]
 
     def _stamp(self) -> tuple[int, int] | None:
@@ -146,7 +148,7 @@ class Subscription:
             return None
 
     def _is_at(self, table: Table) -> bool:
-        return self._whole and self.place == Place.of(table)
+        return self._whole and self.place == TablePlace.of(table)
 
     def _advance(self, table: Table) -> None:
         """Take what changed up to this version of the table, or count it anew."""
@@ -158,7 +160,7 @@ class Subscription:
                 self._engine.life.refuse_over()
                 reason = str(trouble)
             else:
-                self._move(changes, Place.of(table))
+                self._move(changes, TablePlace.of(table))
                 return
         self._count_again(table, reason)
 
@@ -207,7 +209,7 @@ class Subscription:
         left = copies(self._engine, table, went.take(pa.array(first)))
         return Copies((left + counts)[place], seed)
 
-    def _move(self, changes: Changes, place: Place) -> None:
+    def _move(self, changes: Changes, place: TablePlace) -> None:
         with self._moving:
             self._whole = False
             for tree in self.trees:
@@ -224,7 +226,7 @@ class Subscription:
                 planning.enter_context(tree.unplanned())
             with self._moving:
                 for tree, state in zip(self.trees, states, strict=True):
-                    tree.restart(state, Place.of(table))
+                    tree.restart(state, TablePlace.of(table))
                 self._whole = True
         self.recounted = reason
         self.save_quietly(anew=True)
@@ -236,10 +238,10 @@ class Subscription:
         for name in self._definition.schema.key:
             table.column(name)
 
-    def _recount(self, draft: Draft, place: Place) -> TreeState:
+    def _recount(self, draft: Draft, place: TablePlace) -> TreeState:
         """A pass over the table as it was at a place."""
         table = self._engine.catalog.at(self._definition.table, place.version)
-        if Place.of(table) != place:
+        if TablePlace.of(table) != place:
             raise EngineError(
                 f"table {self._definition.table!r} was made anew, so that it cannot be counted at version {place.version}"
             )

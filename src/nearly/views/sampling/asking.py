@@ -23,7 +23,7 @@ from nearly.views.sampling.cleaning import StaleView, cleaned, drawn_stored
 from nearly.views.sampling.estimation import Estimation
 from nearly.views.sampling.linear import AQP, AUTO, CORR, STALE_ONLY
 from nearly.views.sampling.outliers import SureRows, with_sure
-from nearly.views.sampling.sample import CleanSample, Rows
+from nearly.views.sampling.sample import CleanSample, SampledRows
 from nearly.views.sampling.selection import Selection, is_selection
 
 EXACT = "exact"
@@ -56,7 +56,7 @@ def check_method(method: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StaleQuestion:
     """A query, and how it is to be answered."""
 
     query: BoundQuery
@@ -73,10 +73,10 @@ class Asking:
     engine: Engine
     tables: tuple[Table, ...]
     view: StaleView
-    question: Question
+    question: StaleQuestion
     sample: CleanSample
     sure: SureRows | None = None
-    drawn: dict[float, Rows] = field(default_factory=dict)
+    drawn: dict[float, SampledRows] = field(default_factory=dict)
     keep: Callable[[CleanSample], None] = lambda _: None
 
     def answer(self, share: float) -> ViewAnswer:
@@ -126,7 +126,7 @@ class Asking:
             cells = Cells(self.engine, sampled, parts, sample, lambda columns: self._drawn(sample, columns))
             return Estimation(cells, query, self.view.table.name, self.question.method, confidence, self.question.look).answer({})
 
-    def _drawn(self, sample: CleanSample, columns: tuple[str, ...]) -> Rows:
+    def _drawn(self, sample: CleanSample, columns: tuple[str, ...]) -> SampledRows:
         """Columns of the stored rows that were drawn, kept for the questions that come."""
         known = self.drawn.get(sample.share)
         if known is None or not set(columns) <= set(known.table.column_names):

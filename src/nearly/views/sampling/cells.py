@@ -19,7 +19,7 @@ from nearly.plan.types import LONG
 from nearly.rewrite.passes import rewrite
 from nearly.rewrite.sample.sampled_query import ROWS, UNIT, CoreParts, SampledQuery
 from nearly.rewrite.sample.weigh_parts import CELL, PARTS, weigh_parts
-from nearly.views.sampling.sample import DRAWN, CleanSample, Rows
+from nearly.views.sampling.sample import DRAWN, CleanSample, SampledRows
 from nearly.views.sampling.strata import DIRECT, POINTS, STALE, SURE_DRAWN, SURE_NEW, SURE_OLD, Strata
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ class Cells:
     query: SampledQuery
     parts: CoreParts
     sample: CleanSample
-    draw: Callable[[tuple[str, ...]], Rows]
+    draw: Callable[[tuple[str, ...]], SampledRows]
     """Gives some columns of the stored rows that were drawn."""
 
     @property

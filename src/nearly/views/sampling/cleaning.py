@@ -29,7 +29,7 @@ from nearly.plan.types import BOOLEAN, to_arrow
 from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.passes import rewrite
 from nearly.rewrite.sample.push_hash import push_hash
-from nearly.views.sampling.sample import CleanSample, Rows
+from nearly.views.sampling.sample import CleanSample, SampledRows
 
 _ROWS, _SURE, _PREFIX = "sample_rows_found", "sample_sure_keys", "sample_prefix"
 
@@ -66,7 +66,7 @@ def untouched(view: StaleView) -> CleanSample:
             f"the rows of view {view.table.name!r} have no key, so that no sample of it can be cleaned; give key= to create_view"
         )
     schema = pa.schema([(name, to_arrow(column.type)) for name, column in zip(view.columns, view.plan.columns, strict=True)])
-    nothing = Rows.drawn(schema.empty_table(), np.empty(0, np.int64))
+    nothing = SampledRows.drawn(schema.empty_table(), np.empty(0, np.int64))
     keys = nothing.table.select(list(view.key))
     return CleanSample(0.0, view.key, view.ticket_columns, nothing, nothing, keys, deletions=view.deletions)
 
@@ -88,12 +88,12 @@ def cleaned(engine: Engine, view: StaleView, share: float, before: CleanSample |
     )  # fmt: skip
 
 
-def drawn_rows(engine: Engine, view: StaleView, rows: pa.Table) -> Rows:
+def drawn_rows(engine: Engine, view: StaleView, rows: pa.Table) -> SampledRows:
     """Rows of the stored table with their tickets."""
-    return Rows.drawn(rows.select(list(view.columns)), tickets_of(engine, rows, view))
+    return SampledRows.drawn(rows.select(list(view.columns)), tickets_of(engine, rows, view))
 
 
-def drawn_stored(engine: Engine, view: StaleView, sample: CleanSample, columns: Iterable[str]) -> Rows:
+def drawn_stored(engine: Engine, view: StaleView, sample: CleanSample, columns: Iterable[str]) -> SampledRows:
     """Some columns of the stored rows with tickets in the sample, those of rows that are known for sure apart from it."""
     names = tuple(dict.fromkeys((*columns, *view.key, *view.ticket_columns)))
     fields = tuple(Field(f"drawn_{name}", name, view.column(name).type) for name in names)
@@ -123,7 +123,7 @@ def drawn_stored(engine: Engine, view: StaleView, sample: CleanSample, columns: 
     rows = engine.native.run_here(rewrite(found), inputs)
     table = rows.select(range(len(names))).rename_columns(list(names))
     tickets = np.asarray(rows["drawn_ticket"].to_numpy(), dtype=np.int64)
-    return Rows(table, tickets, np.asarray(rows["drawn_sure"].to_numpy(zero_copy_only=False), dtype=bool))
+    return SampledRows(table, tickets, np.asarray(rows["drawn_sure"].to_numpy(zero_copy_only=False), dtype=bool))
 
 
 def _any(rows: pa.Table | None) -> bool:

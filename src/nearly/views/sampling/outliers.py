@@ -28,7 +28,7 @@ from nearly.plan.types import BOOLEAN, DOUBLE, is_numeric
 from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.passes import rewrite
 from nearly.views.sampling.cleaning import StaleView, drawn_rows, untouched
-from nearly.views.sampling.sample import CleanSample, Rows
+from nearly.views.sampling.sample import CleanSample, SampledRows
 
 DEFAULT_SIZE = 100
 MOST_KEYS = 20_000
@@ -86,8 +86,8 @@ class SureRows:
 
     keys: pa.Table
     changed: pa.Table
-    new: Rows
-    old: Rows
+    new: SampledRows
+    old: SampledRows
 
 
 def sure_rows(engine: Engine, view: StaleView, index: OutlierIndex) -> SureRows:
@@ -133,13 +133,13 @@ def with_sure(sample: CleanSample, sure: SureRows | None) -> CleanSample:
     return CleanSample(sample.share, sample.key, sample.drawn_by, new, old, changed, sure.keys, sample.deletions)
 
 
-def _sure(rows: Rows) -> Rows:
+def _sure(rows: SampledRows) -> SampledRows:
     return replace(rows, sure=np.ones(len(rows.tickets), dtype=bool))
 
 
-def _without(rows: Rows, keys: pa.Table, key: tuple[str, ...]) -> Rows:
+def _without(rows: SampledRows, keys: pa.Table, key: tuple[str, ...]) -> SampledRows:
     others = np.setdiff1d(np.arange(rows.table.num_rows), _among(rows.table, keys, key))
-    return Rows(rows.table.take(others), rows.tickets[others], rows.sure[others])
+    return SampledRows(rows.table.take(others), rows.tickets[others], rows.sure[others])
 
 
 def _among(rows: pa.Table, keys: pa.Table, key: tuple[str, ...]) -> NDArray[np.int64]:

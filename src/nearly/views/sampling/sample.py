@@ -30,7 +30,7 @@ STALE_ROW = Column(BOOLEAN, "sample_stale_row")
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SampledRows:
     """Stored rows, their tickets, and which of them are known for sure."""
 
     table: pa.Table
@@ -38,12 +38,12 @@ class Rows:
     sure: NDArray[np.bool_]
 
     @classmethod
-    def drawn(cls, table: pa.Table, tickets: Integers) -> Rows:
+    def drawn(cls, table: pa.Table, tickets: Integers) -> SampledRows:
         return cls(table, tickets, np.zeros(len(tickets), dtype=bool))
 
-    def and_of(self, other: Rows) -> Rows:
+    def and_of(self, other: SampledRows) -> SampledRows:
         table = pa.concat_tables([self.table, other.table.select(self.table.column_names)])
-        return Rows(table, np.concatenate([self.tickets, other.tickets]), np.concatenate([self.sure, other.sure]))
+        return SampledRows(table, np.concatenate([self.tickets, other.tickets]), np.concatenate([self.sure, other.sure]))
 
     def units(self, strata: Strata, part: slice, sure: int) -> pa.Table:
         """The rows with their units."""
@@ -62,8 +62,8 @@ class CleanSample:
     share: float
     key: tuple[str, ...]
     drawn_by: tuple[str, ...]
-    new: Rows
-    old: Rows
+    new: SampledRows
+    old: SampledRows
     changed: pa.Table
     sure: pa.Table | None = None
     deletions: bool = True

@@ -32,11 +32,11 @@ from nearly.rewrite.views.split_view import StoredView
 from nearly.views.maintenance import Maintenance
 from nearly.views.moving import Move, definition_of
 from nearly.views.reasons import told
-from nearly.views.sampling.asking import DEFAULT_SHARE, EXACT, Asking, Question, ViewAnswer, check_method, with_later
+from nearly.views.sampling.asking import DEFAULT_SHARE, EXACT, Asking, StaleQuestion, ViewAnswer, check_method, with_later
 from nearly.views.sampling.cleaning import StaleView, cleaned, untouched
 from nearly.views.sampling.linear import AUTO, STALE_ONLY
 from nearly.views.sampling.outliers import OutlierIndex, SureRows, sure_rows
-from nearly.views.sampling.sample import CleanSample, Rows
+from nearly.views.sampling.sample import CleanSample, SampledRows
 from nearly.views.states import At
 from nearly.views.storing import Mismatch
 
@@ -54,7 +54,7 @@ class Held:
     move: Move
     sample: CleanSample
     sure: SureRows | None = None
-    drawn: dict[float, Rows] = field(default_factory=dict)
+    drawn: dict[float, SampledRows] = field(default_factory=dict)
 
 
 class Samples:
@@ -93,7 +93,7 @@ class Samples:
                 raise SchemaError(f"the query does not read view {name!r}; ask db.sql")
             if prepared.query is None or prepared.kernel != "native":
                 return self._without_sample(name, text, method, confidence, prepared.reason)
-            asking = self._asking(held, Question(prepared.query, method, confidence), prepared.snapshot)
+            asking = self._asking(held, StaleQuestion(prepared.query, method, confidence), prepared.snapshot)
             try:
                 return asking.answer(max(share or self.share(name), held.sample.share))
             except NativeFailure as failure:  # for Spark to judge
@@ -103,7 +103,7 @@ class Samples:
         """The share of a view that is cleaned where nobody asks for another."""
         return definition_of(self._engine.catalog.table(name)).sample or DEFAULT_SHARE
 
-    def asking(self, name: str, question: Question, snapshot: Sequence[Table]) -> Asking:
+    def asking(self, name: str, question: StaleQuestion, snapshot: Sequence[Table]) -> Asking:
         """A planned query over the stored rows of a stale view, to be answered for tables as they are in a snapshot.
 
         `Unsupported` tells why a sample of the view says nothing of it.
@@ -124,7 +124,7 @@ class Samples:
         with self._lock:
             return asking.answer(max(self.share(asking.view.table.name), asking.sample.share))
 
-    def _asking(self, held: Held, question: Question, snapshot: Sequence[Table]) -> Asking:
+    def _asking(self, held: Held, question: StaleQuestion, snapshot: Sequence[Table]) -> Asking:
         tables = [held.view.table, *snapshot, *held.view.after.values()]
         engine = self._engine.at({table.name: table for table in tables}.values())
         return Asking(

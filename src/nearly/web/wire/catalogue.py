@@ -47,11 +47,11 @@ class Catalogue:
         for setting in ("memory_limit = '256MB'", "threads = 1", "enable_external_access = false", "lock_configuration = true"):
             self._engine.execute(f"SET {setting}")
 
-    def lookup(self) -> Lookup:
+    def lookup(self) -> CatalogueLookup:
         """A query of its own, beside which others run."""
         with self._lock:
             self._refresh()
-            return Lookup(self._engine.cursor())
+            return CatalogueLookup(self._engine.cursor())
 
     def columns_of(self, name: str) -> dict[str, DataType]:
         """The types of a table's or a view's columns by name in small letters; none where there is no such table."""
@@ -79,7 +79,7 @@ class Catalogue:
             self._engine.execute(f"INSERT INTO {room}.{table} ({', '.join(values)}) VALUES ({marks})", list(values.values()))
 
 
-class Lookup:
+class CatalogueLookup:
     """One query of the catalogue, which can be stopped and never takes long."""
 
     def __init__(self, engine: duckdb.DuckDBPyConnection) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from pg_mimic import PgError, Portal, ResultColumn, Statement
 from pg_mimic.connection import PortalEntry
 
-from nearly.web.wire.statements import Asked, Known, Row
+from nearly.web.wire.statements import Asked, KnownStatement, Row
 from nearly.web.wire.texts import NAME, folded
 
 Prepare = Callable[[str, list[int | None]], Awaitable[Statement]]
@@ -53,7 +53,7 @@ class Cursors:
         if closed is None:
             return None
         word = closed.group(1)
-        return Known("CLOSE CURSOR", effect=self.clear if word.upper() == "ALL" else lambda: self._close(folded(word)))
+        return KnownStatement("CLOSE CURSOR", effect=self.clear if word.upper() == "ALL" else lambda: self._close(folded(word)))
 
     def transaction_over(self) -> None:
         """A cursor ends with its transaction, unless it was declared WITH HOLD."""

@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from nearly.errors import ParseError
 from nearly.web.wire.parameters import Value, oid_named
-from nearly.web.wire.statements import Known
+from nearly.web.wire.statements import KnownStatement
 from nearly.web.wire.texts import NAME, folded, read, tokens_of
 
 Prepare = Callable[[str, list[int | None]], Awaitable[Statement]]
@@ -65,7 +65,7 @@ class PreparedStatements:
             refuse_more(self._connection.statements, name)
             self._connection.statements[name] = inner
 
-        return Known("PREPARE", effect=keep)
+        return KnownStatement("PREPARE", effect=keep)
 
     def _execute(self, sql: str, words: list[Token]) -> Statement:
         usage = "write EXECUTE name (values)"
@@ -85,14 +85,14 @@ class PreparedStatements:
 
     def _forget(self, word: str) -> Statement:
         if word.upper() == "ALL":
-            return Known("DEALLOCATE ALL", effect=self.clear)
+            return KnownStatement("DEALLOCATE ALL", effect=self.clear)
         name = folded(word)
 
         def forget() -> None:
             if self._connection.statements.pop(name, None) is None:
                 raise PgError("26000", f'prepared statement "{name}" does not exist')
 
-        return Known("DEALLOCATE", effect=forget)
+        return KnownStatement("DEALLOCATE", effect=forget)
 
 
 def refuse_more(statements: Mapping[str, Statement], name: str) -> None:

@@ -13,7 +13,7 @@ from pg_mimic.stream import ConnectionClosed, PgStream
 from nearly.errors import EngineError
 from nearly.web.access import Access
 from nearly.web.asking import Desk
-from nearly.web.changing import Changer
+from nearly.web.changing import StatementRunner
 from nearly.web.wire.catalogue import Catalogue
 from nearly.web.wire.connection import START_SECONDS, WireConnection
 from nearly.web.wire.session import WireSession
@@ -46,7 +46,7 @@ class LimitedStream(PgStream):
 class Wire(PgServer):
     """Listens for Postgres clients."""
 
-    def __init__(self, desk: Desk, access: Access, changer: Changer, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, desk: Desk, access: Access, changer: StatementRunner, tls: ssl.SSLContext | None) -> None:
         super().__init__(
             session_factory=self._no_session,
             auth_plugin_factory=lambda _: ScramSha256AuthPlugin(),

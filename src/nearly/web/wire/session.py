@@ -25,7 +25,7 @@ from nearly.plan.syntax.goal import Goal, split_goal
 from nearly.plan.types import DataType, is_numeric
 from nearly.printing.numbers import percent_text
 from nearly.web.asking import EARLY, EXACT, Desk, Wish
-from nearly.web.changing import Changer
+from nearly.web.changing import StatementRunner
 from nearly.web.encoding import type_name
 from nearly.web.limits import TooMuch
 from nearly.web.wire import kinds, texts
@@ -35,7 +35,7 @@ from nearly.web.wire.cursors import Cursors
 from nearly.web.wire.failures import told
 from nearly.web.wire.parameters import giver, parameter_types
 from nearly.web.wire.prepared import PreparedStatements
-from nearly.web.wire.statements import Asked, Known, Row, bounded, with_bounds
+from nearly.web.wire.statements import Asked, KnownStatement, Row, bounded, with_bounds
 from nearly.web.wire.transactions import of_transaction
 from nearly.web.wire.variables import DEFAULTS, Variables, reset, setting, shown
 
@@ -51,7 +51,7 @@ _EXPLAIN = re.compile(r"^\s*EXPLAIN\s+(?:\([^)]*\)\s*|ANALYZE\s+|VERBOSE\s+)*(.+
 class WireSession(BaseSession):
     """Answers the statements of one connection."""
 
-    def __init__(self, desk: Desk, changer: Changer, catalogue: Catalogue, gone: asyncio.Event) -> None:
+    def __init__(self, desk: Desk, changer: StatementRunner, catalogue: Catalogue, gone: asyncio.Event) -> None:
         self._desk = desk
         self._changer = changer
         self._catalogue = catalogue
@@ -87,36 +87,36 @@ class WireSession(BaseSession):
 
     def _control(self, sql: str) -> Statement | None:
         if not sql:
-            return Known("")
+            return KnownStatement("")
         if _LOOK.match(sql):
             return self._look(sql)
         if is_typeinfo_query(sql):
             return TypeInfoStatement(sql)
         if _DISCARD.match(sql):
-            return Known("DISCARD ALL", effect=self._forget_all)
+            return KnownStatement("DISCARD ALL", effect=self._forget_all)
         known = of_transaction(sql, self._connection, self._cursors.transaction_over)
         idle = _IDLE.match(sql)
         if known is not None or idle is not None:
-            return known or Known(idle.group(1).upper() if idle is not None else "")
+            return known or KnownStatement(idle.group(1).upper() if idle is not None else "")
         return self._settings(sql)
 
     def _settings(self, sql: str) -> Statement | None:
         given = setting(sql)
         if given is not None:
-            return Known("SET", effect=lambda: self._set(*given))
+            return KnownStatement("SET", effect=lambda: self._set(*given))
         asked = shown(sql)
         if asked == "all":
             rows = [(name, self._variables.get(name), "") for name in sorted(DEFAULTS)]
-            return Known("SHOW", [ResultColumn(name, TEXT) for name in ("name", "setting", "description")], rows)
+            return KnownStatement("SHOW", [ResultColumn(name, TEXT) for name in ("name", "setting", "description")], rows)
         if asked is not None:
             name = {"time zone": "timezone"}.get(asked, asked)
             if not self._variables.knows(name):
                 raise PgError("42704", f"unknown setting {name!r}")
             label = name.replace(" ", "_").removesuffix("_level")
-            return Known("SHOW", [ResultColumn(label, TEXT)], [(self._variables.get(name),)])
+            return KnownStatement("SHOW", [ResultColumn(label, TEXT)], [(self._variables.get(name),)])
         taken = reset(sql)
         if taken is not None:
-            return Known(
+            return KnownStatement(
                 "RESET", effect=self._variables.given.clear if taken == "all" else lambda: self._variables.given.pop(taken, None)
             )
         return None

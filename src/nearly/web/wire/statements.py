@@ -17,7 +17,7 @@ Row = tuple[Any, ...]
 Made = tuple[list[ResultColumn], Iterable[Row]]
 
 
-class Known(Statement):
+class KnownStatement(Statement):
     """A statement whose effect is known: it gives rows that are there, or none, and may do something when it is executed."""
 
     def __init__(
@@ -42,7 +42,7 @@ class Known(Statement):
                 self.effect()
             return self._rows
 
-        return Rows(make)
+        return PortionedRows(make)
 
 
 class Asked(Statement):
@@ -66,10 +66,10 @@ class Asked(Statement):
         return self._columns
 
     def bind(self, params: list[Any]) -> Portal:
-        return Rows(lambda: self._run(params))
+        return PortionedRows(lambda: self._run(params))
 
 
-class Rows(Portal):
+class PortionedRows(Portal):
     """Rows that are made at the first call and handed out in parts."""
 
     def __init__(self, make: Callable[[], Awaitable[Iterable[Row]]]) -> None:
