@@ -19,7 +19,7 @@ from tests.fixtures.generation import TABLES, QueryGenerator, random_table
 from tests.fixtures.quick_spark import quick_session
 
 EXAMPLES = 6
-QUERIES_PER_EXAMPLE = {1: 8, 3: 4}
+QUERIES_PER_EXAMPLE = {1: 4, 3: 2}
 """By the number of executors."""
 
 

@@ -65,6 +65,7 @@ def test_catalog_is_reopened(spark: Any, files: Path, tmp_path: Path) -> None:
         assert session.sql("select max(id) m from numbers").exact().table.to_pylist() == [{"m": 39_999}]
 
 
+@pytest.mark.long
 def test_embedded_spark_in_a_process_of_its_own(files: Path, tmp_path: Path) -> None:
     """The driver answers before there is a Spark; then two sessions share one, and closing the last of them stops it.
 

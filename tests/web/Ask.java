@@ -26,13 +26,12 @@ public class Ask {
             for (int place = 2; place < given.length; place++) {
                 String text = new String(Files.readAllBytes(Paths.get(given[place])));
                 try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(text)) {
-                    int width = rows.getMetaData().getColumnCount(), count = 0;
-                    StringBuilder first = new StringBuilder();
+                    int width = rows.getMetaData().getColumnCount();
                     while (rows.next()) {
-                        for (int column = 1; column <= width && count == 0; column++) first.append("\t").append(rows.getString(column));
-                        count++;
+                        StringBuilder row = new StringBuilder("row\t" + (place - 1));
+                        for (int column = 1; column <= width; column++) row.append("\t").append(rows.getString(column));
+                        System.out.println(row);
                     }
-                    System.out.println("query\t" + (place - 1) + "\t" + count + first);
                 }
             }
         }
