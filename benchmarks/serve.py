@@ -1,7 +1,8 @@
 """Many clients at one server: are all answers right, is anybody starved, and does the server's memory stay?
 
 Every client sends three queries, one after the other, as the page does, and checks the exact end of each against DuckDB. All
-clients begin at once. A first round warms the server up, and is checked as well; what is told is of the last one.
+clients begin at once. A first round warms the server up, and is checked as well; what is told is of the last one. At the end a
+client asks something that takes minutes and goes away: `freed_s` is how long the server goes on with it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import asyncio
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -36,6 +38,9 @@ QUERIES = (
     "select count(*) as rides, max(fare) as fare from rides where cents between {km}00 and 4000",
 )
 SECONDS = 1800
+SLOW = "select count(*) as n from rides a join rides b on a.km <> b.km join rides c on b.km <> c.km where a.fare + b.fare > c.fare"
+IDLE = 0.05
+"""A server that uses this share of a core, or less, has nothing to do."""
 
 
 def write_rides(directory: Path, rows: int, files: int = 16) -> Path:
@@ -68,6 +73,12 @@ class Place:
         lines = Path(f"/proc/{self.process}/status").read_text().splitlines()
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
 
+    @property
+    def cpu_seconds(self) -> float:
+        """What the server has worked so far."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
 
 @contextmanager
 def serving(data: Path) -> Iterator[Place]:
@@ -93,9 +104,8 @@ class Asked:
     right: bool
 
 
-async def ask(place: Place, client: str, text: str, expected: list[tuple[Any, ...]]) -> Asked:
-    """Send a query, read its events, and compare the last answer."""
-    began = time.perf_counter()
+async def sent(place: Place, client: str, text: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection on which a query was sent."""
     reader, writer = await asyncio.open_connection(place.host, place.port)
     body = json.dumps({"sql": text}).encode()
     head = (
@@ -104,6 +114,30 @@ async def ask(place: Place, client: str, text: str, expected: list[tuple[Any, ..
     )
     writer.write(head.encode() + body)
     await writer.drain()
+    return reader, writer
+
+
+async def vanish(place: Place) -> float:
+    """Ask something slow, go away once the server works on it, and tell for how many seconds it still does."""
+    _, writer = await sent(place, "vanishing", SLOW)
+    working = place.cpu_seconds
+    while place.cpu_seconds - working < 1.0:
+        await asyncio.sleep(0.05)
+    writer.transport.abort()
+    began = now = time.perf_counter()
+    spent = place.cpu_seconds
+    while now - began < SECONDS:
+        await asyncio.sleep(0.25)
+        before, now, spent_before, spent = now, time.perf_counter(), spent, place.cpu_seconds
+        if spent - spent_before <= IDLE * (now - before):
+            return before - began
+    return math.inf
+
+
+async def ask(place: Place, client: str, text: str, expected: list[tuple[Any, ...]]) -> Asked:
+    """Send a query, read its events, and compare the last answer."""
+    began = time.perf_counter()
+    reader, writer = await sent(place, client, text)
     first_event = first_answer = math.inf
     last: dict[str, Any] = {}
     name = ""
@@ -185,6 +219,7 @@ def measure(data: Path, clients: int, rounds: int) -> tuple[Record, list[Record]
                 "first_event_ms": 1000 * statistics.median(each.first_event for each in asked),
                 "first_answer_ms": 1000 * statistics.median(each.first_answer for each in asked), "rss_growth_mb": grown,
             })  # fmt: skip
+        freed = asyncio.run(vanish(place))
     names = (
         "clients",
         "wrong",
@@ -195,7 +230,7 @@ def measure(data: Path, clients: int, rounds: int) -> tuple[Record, list[Record]
         "seconds",
         "duckdb_seconds",
     )
-    return {name: rows[-1][name] for name in names} | {"wrong": wrong}, rows
+    return {name: rows[-1][name] for name in names} | {"wrong": wrong, "freed_s": freed}, rows
 
 
 def main() -> int:
