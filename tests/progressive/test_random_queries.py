@@ -47,7 +47,7 @@ def _trials(directory: Path, names: Sequence[str], rounds: int, seed: int) -> li
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
-    return _trials(tmp_path_factory.mktemp("few"), ("sales", "calls"), 1, 23)
+    return _trials(tmp_path_factory.mktemp("few"), ("sales", "calls"), 2, 23)
 
 
 @pytest.fixture(scope="module")
