@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from nearly.engine.deltas import net_change as net_change_module
-from nearly.engine.deltas import slices
 from nearly.engine.deltas.binding import bound_to_both
 from nearly.engine.deltas.net_change import LIMITED, net_change
 from nearly.engine.native.failures import NativeFailure
@@ -17,6 +15,7 @@ from nearly.errors import NearlyError
 from tests.engine.deltas.histories import Histories
 from tests.engine.deltas.judging import bag, judged, rows_of, signed
 from tests.fixtures.generation import QueryGenerator
+from tests.fixtures.large_tables import read_by_keys
 from tests.fixtures.long import first_quick
 
 QUERIES, STEPS = 6, 3
@@ -29,13 +28,7 @@ def test_oracle_incremental_is_recomputed(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", first_quick(range(200, 208), 1))
 def test_oracle_large_tables_are_read_by_keys(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (slices, net_change_module):
-        monkeypatch.setattr(module, "STATIC_ROWS", 0)
-    monkeypatch.setattr(slices, "MOST_KEYS", 100)
-    monkeypatch.setattr(slices, "FEWEST_COLUMNS", 1)
-    monkeypatch.setattr(slices, "FEWEST_BLOCKS", 1)
-    monkeypatch.setattr(slices, "RUN", 2)
-    monkeypatch.setattr(slices.Slices, "_is_anywhere", lambda *_: False)
+    read_by_keys(monkeypatch)
     _check_history(seed, tmp_path)
 
 

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from nearly.engine.deltas import net_change, slices
+from nearly.engine.deltas import slices
 from nearly.plan.nodes import Field, Scan
 from nearly.views.sampling.cleaning import StaleView, tickets_of
 from tests.fixtures.driver_only import driver_only
+from tests.fixtures.large_tables import read_by_keys
 from tests.fixtures.long import first_quick
 
 VIEWS = {
@@ -99,13 +100,7 @@ def test_law_clean_sample_is_that_of_the_fresh_view(name: str, seed: int, db: ne
 @pytest.mark.parametrize("seed", first_quick(range(10, 12), 1))
 def test_law_samples_of_large_tables(name: str, seed: int, db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows around a change are read by keys, as far as they are in the sample."""
-    for module in (slices, net_change):
-        monkeypatch.setattr(module, "STATIC_ROWS", 0)
-    monkeypatch.setattr(slices, "MOST_KEYS", 100)
-    monkeypatch.setattr(slices, "FEWEST_COLUMNS", 1)
-    monkeypatch.setattr(slices, "FEWEST_BLOCKS", 1)
-    monkeypatch.setattr(slices, "RUN", 2)
-    monkeypatch.setattr(slices.Slices, "_is_anywhere", lambda *_: False)
+    read_by_keys(monkeypatch)
     monkeypatch.setattr(slices, "WORTH_PRUNING", random.Random(seed).choice((0.5, 2.0)))
     _check_samples(name, seed, db)
 
