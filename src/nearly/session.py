@@ -92,8 +92,13 @@ def connect(
 def _log(given: str | Path | None) -> Path | None:
     """The file for what Java says; None for the standard error of this process, where that is a terminal's."""
     if given is None and "ipykernel" in sys.modules:
-        return Path(tempfile.gettempdir()) / f"nearly-java-{os.getpid()}.log"
+        return java_log()
     return None if given is None else Path(given)
+
+
+def java_log() -> Path:
+    """A file for what Java says in this process, where nobody wants to see it."""
+    return Path(tempfile.gettempdir()) / f"nearly-java-{os.getpid()}.log"
 
 
 def given_source(source: Any) -> Any:

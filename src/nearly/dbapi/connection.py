@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from nearly.dbapi import exceptions
 from nearly.dbapi.cursor import Cursor
 from nearly.dbapi.exceptions import InterfaceError, NotSupportedError, as_dbapi
-from nearly.session import Session
+from nearly.session import Session, java_log
 from nearly.session import connect as open_session
 
 
@@ -26,7 +23,7 @@ def connect(session: Session | None = None, *, data: Mapping[str, Any] | None = 
         own = session is None
         if session is not None and options:
             raise InterfaceError("options are for a new session, and one was given")
-        quiet: dict[str, Any] = {"lazy": True, "log": Path(tempfile.gettempdir()) / f"nearly-java-{os.getpid()}.log"}
+        quiet: dict[str, Any] = {"lazy": True, "log": java_log()}
         opened = session if session is not None else open_session(**(quiet | options))
         try:
             for name, source in (data or {}).items():

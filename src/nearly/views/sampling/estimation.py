@@ -178,8 +178,9 @@ class Estimation:
         for name, origin in _shown_as_is(self.cells).items():
             bounds = self._columns[origin].certain
             if bounds is not None:
-                found[names.index(name)] = tuple([side[row] for row in rows] for side in bounds)
-        return found  # type: ignore[return-value]
+                low, high = bounds
+                found[names.index(name)] = ([low[row] for row in rows], [high[row] for row in rows])
+        return found
 
     def _beyond(self, rows: Integers) -> dict[str, Any]:
         """How likely something lies beyond extremes."""
