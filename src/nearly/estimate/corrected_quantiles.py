@@ -17,6 +17,7 @@ from nearly.algebra import special
 from nearly.estimate.corrections import FEWEST_CHANGED, Estimates
 from nearly.estimate.evidence import Evidence, nothing
 from nearly.estimate.intervals import Interval
+from nearly.estimate.quantiles import neighbours
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -105,14 +106,8 @@ class WeightedValues:
         low = self.at(first) if first * count > 0.5 else np.nan
         high = self.at(last + 1e-9) if last * count < count - 0.5 else np.nan
         if low == high:
-            low, high = self._neighbours(low)
+            low, high = neighbours(self.ordered, low)
         return Interval(np.array([low]), np.array([high]), np.array([np.nan]))
-
-    def _neighbours(self, value: float) -> tuple[float, float]:
-        """The nearest other values: however common one is, a share of the rest may be enough."""
-        first, end = np.searchsorted(self.ordered, value), np.searchsorted(self.ordered, value, side="right")
-        below = self.ordered[first - 1] if first else value
-        return float(below), float(self.ordered[end] if end < len(self.ordered) else value)
 
 
 @dataclass(frozen=True, slots=True)

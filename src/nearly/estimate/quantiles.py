@@ -65,14 +65,8 @@ class OrderedValues:
         low = self.ordered[int(np.ceil(first - _HAIR)) - 1] if first > FEWEST else np.nan
         high = self.ordered[int(np.floor(last + _HAIR))] if last < count - FEWEST else np.nan
         if low == high:
-            low, high = self._neighbours(low)
+            low, high = neighbours(self.ordered, low)
         return Interval(np.array([low]), np.array([high]), np.array([np.nan]))
-
-    def _neighbours(self, value: float) -> tuple[float, float]:
-        """The nearest other values, or the value itself at an end: however common it is, a share of the rest may be enough."""
-        first, end = np.searchsorted(self.ordered, value), np.searchsorted(self.ordered, value, side="right")
-        below = self.ordered[first - 1] if first else value
-        return float(below), float(self.ordered[end] if end < len(self.ordered) else value)
 
     def _share_below(self, value: float, read: Evidence) -> tuple[float, float]:
         """How far below and above that of the values read the logit of the share of all values below this one may be."""
@@ -86,3 +80,10 @@ class OrderedValues:
         copies = special.logit(np.clip(shares, edge, 1 - edge))[:, None]
         found = read.interval(theta, copies, np.count_nonzero(counts))
         return (float(theta[0] - found.low[0]), float(found.high[0] - theta[0]))
+
+
+def neighbours(ordered: Floats, value: float) -> tuple[float, float]:
+    """The nearest other values, or the value itself at an end: however common it is, a share of the rest may be enough."""
+    first, end = np.searchsorted(ordered, value), np.searchsorted(ordered, value, side="right")
+    below = ordered[first - 1] if first else value
+    return float(below), float(ordered[end] if end < len(ordered) else value)
