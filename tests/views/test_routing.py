@@ -75,3 +75,17 @@ def test_a_stale_view_answers_with_what_changed(db: nearly.Session, text: str) -
     db.view("daily").refresh()
     assert query.exact().source == "view daily"
     assert query.exact().table.equals(db.sql(text, kernel="native").exact().table)
+
+
+@pytest.mark.parametrize("text", [
+    "select id from sales where day > 17 order by price, id desc",
+    "select id from sales where day > 17 order by price, id desc limit 7",
+    "select shop from (select shop, price, id from sales where day > 17 order by shop) order by price, id",
+    "select price + 1 as p from sales where day > 17 order by id desc limit 5 offset 3",
+    "select s.id from sales s join shops t on s.shop = t.shop where s.day > 17 order by t.city, s.price, s.id",
+])  # fmt: skip
+def test_the_order_by_what_is_not_shown_is_kept(db: nearly.Session, text: str) -> None:
+    db.create_view("late", "select id, shop, day, price from sales where day > 17")
+    found = db.sql(text, using="late").exact()
+    assert found.source == "view late"
+    assert found.table.equals(db.sql(text, kernel="native").exact().table)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from nearly.engine.storage.layouts import AT
 from nearly.plan.expressions import Column, Expression, columns_of, substitute
-from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, Scan, Sort
+from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, Scan
 from nearly.rewrite.views.blocks import JoinBlock, block_of
 
 
@@ -66,7 +66,7 @@ def blocks_of(plan: Plan) -> Iterator[Spja]:
         case GroupBy(sets=None):
             block = block_of(plan.child)
             yield from _with_inner(Spja(block, plan))
-        case Project() | Filter() | Sort() | Join(kind="inner" | "cross") | Scan():
+        case Project() | Filter() | Join(kind="inner" | "cross") | Scan():
             block = block_of(plan)
             if len(block.leaves) == 1 and not block.predicates:
                 yield from _inner(block)

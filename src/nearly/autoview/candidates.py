@@ -1,5 +1,6 @@
-"""Which parts of a query could be kept: its joins, its filters and its groups, as they are and more general ones.
+"""Which parts of a query could be kept: its result, its joins, its filters and its groups, as they are and more general ones.
 
+The result serves the same question alone, but all of it, whatever the query does: windows, unions, outer joins, sets of groups.
 Joins are all connected sets of the block's tables, up to six; filters are those of single tables; groups are the block's own. Of
 a join and of a grouping there is also a form without the block's filters, whose columns are kept instead: it answers the same
 question with other constants, by filtering and rolling up.
@@ -13,9 +14,11 @@ from itertools import islice
 
 from nearly.autoview.blocks import Spja, blocks_of
 from nearly.autoview.options import ViewShape
+from nearly.engine.storage.layouts import AT
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import Call, Column, Expression, columns_of, conjunction
-from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, Scan, passed
+from nearly.plan.nodes import Filter, GroupBy, Input, Join, Limit, Output, Plan, Project, Scan, Sort, passed
+from nearly.plan.reading import STORED, Reading
 from nearly.plan.schema import FindTable
 from nearly.plan.types import NULL, IntervalType, is_simple
 from nearly.rewrite.delta.partials import partials
@@ -29,14 +32,14 @@ JOIN_LIMIT = 6
 MOST_SUBSETS = 40
 MOST_CANDIDATES = 48
 """Of one query."""
-JOIN, FILTER, AGGREGATE = "join", "filter", "aggregate"
+RESULT, JOIN, FILTER, AGGREGATE = "result", "join", "filter", "aggregate"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A part of a query that could be kept: what it computes, what would be stored, and what it is about.
 
-    `id` tells what it computes, over whichever versions of its tables.
+    `id` tells what it computes, over whichever versions of its tables. `text` is the question of which it is the result.
     """
 
     id: str
@@ -44,6 +47,7 @@ class Candidate:
     plan: Plan
     stored: StoredView
     shape: ViewShape
+    text: str = ""
 
     @property
     def tables(self) -> frozenset[str]:
@@ -51,11 +55,12 @@ class Candidate:
         return frozenset(self.shape.tables)
 
 
-def candidates_of(plan: Plan, find_table: FindTable) -> list[Candidate]:
-    """The candidates of a query, each once."""
+def candidates_of(plan: Plan, find_table: FindTable, text: str = "") -> list[Candidate]:
+    """The candidates of a query, each once; the text is the query's own."""
     if any(is_of_session(node) for node in plan.walk()):
         return []
-    found: dict[str, Candidate] = {}
+    result = result_of(plan, text)
+    found = {} if result is None else {result.id: result}
     for block in blocks_of(plan):
         for kind, part in _parts(block):
             made = candidate(kind, part, find_table)
@@ -71,10 +76,44 @@ def candidate(kind: str, part: Plan, find_table: FindTable) -> Candidate | None:
     plan = rewrite(part).transform(_of_any_version)
     names = [f"c{place}" for place in range(len(plan.columns))]
     stored = split_view(plan, names, find_table)
-    for column in stored.maintained.columns:
-        if not is_simple(column.type) or isinstance(column.type, IntervalType) or column.type == NULL:
-            return None
-    return Candidate(shape(plan), kind, plan, stored, _shape_of(stored.maintained)) if plan.columns else None
+    return _storable(Candidate(shape(plan), kind, plan, stored, _shape_of(stored.maintained)))
+
+
+def result_of(plan: Plan, text: str) -> Candidate | None:
+    """All rows that a query shows, as they are; None where no table can hold them, or they are not of tables as they are."""
+    tables = [node.table for node in plan.walk() if isinstance(node, Scan)]
+    if not tables or any(AT in table for table in tables) or any(is_of_session(node) for node in plan.walk()):
+        return None
+    part = _shown(plan).transform(_of_any_version)
+    names = tuple(f"c{place}" for place in range(len(part.columns)))
+    order = next((node.keys for node in _top(part) if isinstance(node, Sort)), ()) if isinstance(part, Limit) else ()
+    if any(columns_of(key.expression) - part.names for key in order):
+        return None
+    reading = Reading(Sort(Input(STORED, part.columns), order), names) if order else None
+    return _storable(Candidate(shape(part), RESULT, part, StoredView(part, names, reading), _shape_of(part), text))
+
+
+def _shown(plan: Plan) -> Plan:
+    """A query without the last steps that are cheap to do again: its order, and columns that only the order needed."""
+    limit = next((node for node in _top(plan) if isinstance(node, Limit)), None)
+    if limit is not None:
+        return limit
+    order = next((node for node in _top(plan) if isinstance(node, Sort)), None)
+    return plan if order is None else order.child
+
+
+def _top(plan: Plan) -> Iterator[Plan]:
+    """The last steps of a query that leave its rows what they are."""
+    while isinstance(plan, Project | Sort | Limit):
+        yield plan
+        plan = plan.child
+
+
+def _storable(found: Candidate) -> Candidate | None:
+    """A candidate, where tables can hold its columns."""
+    columns = found.stored.maintained.columns
+    unfit = any(not is_simple(each.type) or isinstance(each.type, IntervalType) or each.type == NULL for each in columns)
+    return None if unfit or not found.plan.columns else found
 
 
 def _parts(found: Spja) -> Iterator[tuple[str, Plan]]:
@@ -173,7 +212,7 @@ def _shape_of(plan: Plan) -> ViewShape:
         for field in node.fields
     }
     tables = sorted(node.table.lower() for node in plan.walk() if isinstance(node, Scan))
-    keys = plan.keys if isinstance(plan, GroupBy) else ()
+    keys = next((node.keys for node in plan.walk() if isinstance(node, GroupBy)), ())
     groups = {sources.get(name, name) for key in keys for name in columns_of(key.expression)}
     kept: dict[str, float] = {}
     for node in plan.walk():

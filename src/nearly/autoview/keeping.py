@@ -21,7 +21,7 @@ import pyarrow as pa
 from nearly.autoview.candidates import Candidate
 from nearly.autoview.estimates import ViewEstimates
 from nearly.autoview.experiments import Experiment, Experiments, Outcome, Side
-from nearly.autoview.making import Making, over
+from nearly.autoview.making import Making, Usual, over
 from nearly.autoview.mining import Fact, Mining
 from nearly.autoview.options import Holding, Occasion, Option
 from nearly.autoview.policies.policy import ViewPolicy
@@ -101,7 +101,7 @@ class Keeping:
         self.deferred: deque[Deferred] = deque(maxlen=DEFERRED)
         self.deciding = threading.Lock()
         self._told: deque[Callable[[], None]] = deque()
-        self._usual: OrderedDict[str, float] = OrderedDict()
+        self._usual: OrderedDict[tuple[str, tuple[str, ...]], float] = OrderedDict()
         self.is_changed = False
 
     @deep_recursion()
@@ -124,14 +124,17 @@ class Keeping:
         question = question_of(prepared)
         made = self._pass_one(prepared, question, best) if creates and best.seconds >= SMALLEST else None
         if made is not None:
-            kept, rest = made
-            course = self._read(prepared, Rewriting(rest, (kept,), 0.0))
+            (kept,) = made.views
+            course = self._read(prepared, made)
             took = time.perf_counter() - began
-            self._note_cost(prepared, kept, took - self._usual_seconds(question, best), took)
+            usual = self._usually(question, best)
+            plain = took * min(1.0, usual.expected / max(made.seconds, 1e-6)) if usual.measured is None else usual.measured
+            self._note_cost(prepared, kept, took - plain, took)
             return QueryOutcome(course.rows, course.views, kept.name)
         course = self._read(prepared, best)
         took = time.perf_counter() - began
-        self._usual[question] = min(took, self._usual.pop(question, took))
+        key = (question, tuple(each.id for each in best.views))
+        self._usual[key] = min(took, self._usual.pop(key, took))
         while len(self._usual) > REMEMBERED:
             self._usual.popitem(last=False)
         if course.views:
@@ -140,21 +143,21 @@ class Keeping:
             self.engine.native.durations.record(prepared.question, took)
         return course
 
-    def _usual_seconds(self, question: str, best: Rewriting) -> float:
-        return self._usual.get(question, best.seconds)
+    def _usually(self, question: str, best: Rewriting) -> Usual:
+        """What a query takes over the views that it has."""
+        return Usual(best.seconds, self._usual.get((question, tuple(each.id for each in best.views))))
 
-    def _pass_one(self, prepared: Prepared, question: str, best: Rewriting) -> tuple[MadeView, Plan] | None:
+    def _pass_one(self, prepared: Prepared, question: str, best: Rewriting) -> Rewriting | None:
+        """The rest of the query over a view that was made for it, and what both were expected to take; None where none was made."""
         mined = self.mining.known(prepared, best.seconds)
         if not self.deciding.acquire(blocking=False):
             return None
         try:
             self._tell()
             self.step += 1
-            options = () if mined is None else tuple(self.mining.current(each) for each in mined.options)
-            moment = self._moment(question, options, self._usual_seconds(question, best))
+            options = tuple(self.mining.current(each) for each in mined.options)
+            moment = self._moment(question, options, self._usually(question, best).seconds)
             ranked = [each for each in self.policy.ranked(moment) if each.bytes <= self.store.limit]
-            if mined is None:
-                return None
             for option in ranked[:TRIED]:
                 candidate = mined.candidates[option.id]
                 if option.id in self.store.kept:
@@ -168,12 +171,12 @@ class Keeping:
 
     def _make(
         self, prepared: Prepared, moment: Occasion, best: Rewriting, candidate: Candidate, option: Option
-    ) -> tuple[MadeView, Plan] | None:
+    ) -> Rewriting | None:
         intended = self.making.intention(prepared, candidate, option, list(self.store.kept.values()))
         if intended is None or self.policy.victims(moment, option, option.bytes) is None:
             return None
-        usual = self._usual_seconds(moment.question, best)
-        if not self.making.fits(intended, min(usual, best.seconds) if usual else best.seconds):
+        usual = self._usually(moment.question, best)
+        if not self.making.fits(intended, usual):
             self.deferred.append(Deferred(prepared, candidate, option))
             return None
         began = time.perf_counter()
@@ -182,7 +185,7 @@ class Keeping:
             return None
         seconds = time.perf_counter() - began
         kept = self.keep(prepared, moment, candidate, option, rows, seconds, 0.0)
-        return None if kept is None else (kept, over(intended.rest, kept))
+        return None if kept is None else Rewriting(over(intended.rest, kept), (kept,), intended.seconds + intended.rest_seconds)
 
     def keep(
         self, prepared: Prepared, moment: Occasion, candidate: Candidate, option: Option, rows: Encoded, seconds: float, cost: float

@@ -94,7 +94,7 @@ def _view(kept: MadeView, store: ViewStore) -> dict[str, Any]:
         "maintained": stored(candidate.stored.maintained), "columns": list(candidate.stored.columns),
         "reading": None if reading is None else [stored(reading.plan), list(reading.names)], "key": list(candidate.stored.key),
         "table": encode(kept.table, root), "versions": {name: list(each) for name, each in kept.versions.items()},
-        "holding": asdict(kept.holding), "path": kept.path.name, "zone": kept.zone,
+        "holding": asdict(kept.holding), "path": kept.path.name, "zone": kept.zone, "text": candidate.text,
     }  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def _kept(read: Mapping[str, Any], directory: Path) -> MadeView | None:
         reading = None if read["reading"] is None else Reading(restored(read["reading"][0]), tuple(read["reading"][1]))
         view = StoredView(restored(read["maintained"]), tuple(read["columns"]), reading, tuple(read["key"]))
         shape = _shape(read["shape"])
-        candidate = Candidate(read["id"], read["kind"], restored(read["plan"]), view, shape)
+        candidate = Candidate(read["id"], read["kind"], restored(read["plan"]), view, shape, str(read.get("text", "")))
         table = decode(read["table"], str(directory))
         table.base.verify()
         versions = {name: (int(version), str(content)) for name, (version, content) in read["versions"].items()}

@@ -7,12 +7,13 @@ background.
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from nearly.autoview.candidates import Candidate
+from nearly.autoview.candidates import RESULT, Candidate
 from nearly.autoview.estimates import ViewEstimates
 from nearly.autoview.options import Option
 from nearly.autoview.rewriter import NEW, Rewriter, Rewriting
@@ -25,10 +26,28 @@ from nearly.plan.nodes import Plan, Scan
 PATIENCE = 2.0
 """Making is given up when it has taken so many times what was expected, and more than the share of the query's time."""
 MEMORY = 0.8
+REMEMBERED = 2_000
 
 
 class TooSlow(Exception):
     """Making a view takes much longer than was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """The seconds that a query takes with the views it has: what was measured, else expected; and what the estimate is times."""
+
+    expected: float
+    measured: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return self.expected if self.measured is None else self.measured
+
+    @property
+    def scale(self) -> float:
+        """By how much estimates for this query are too small: the same plan, made into a view, is misjudged as much."""
+        return self.seconds / max(self.expected, 1e-6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +71,11 @@ class Making:
     store: ViewStore
     share: float
     _ratio: float = 1.0
+    _given_up: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
     def intention(self, prepared: Prepared, candidate: Candidate, option: Option, views: Sequence[MadeView]) -> Intention | None:
-        """How a query makes a view; None where it cannot use it."""
-        if prepared.query is None:
+        """How a query makes a view; None where it cannot use it, or making it was given up before."""
+        if prepared.query is None or candidate.id in self._given_up:
             return None
         rows = self.estimates.rows(candidate.stored.maintained, prepared.snapshot)
         found = self.rewriter.planned(prepared.query.plan, candidate, rows, prepared.snapshot)
@@ -65,14 +85,13 @@ class Making:
         writing = self.estimates.writing(candidate.stored.maintained, rows)
         return Intention(candidate, option, source, found[0], self._ratio * (source.seconds + writing), found[1])
 
-    def fits(self, intended: Intention, usual: float) -> bool:
-        """Whether making a view slows a query, which usually takes some seconds, by at most the stated share."""
-        return intended.seconds + intended.rest_seconds <= (1 + self.share) * usual
+    def fits(self, intended: Intention, usual: Usual) -> bool:
+        """Whether making a view slows its query by at most the stated share; all is expected, so that errors are alike."""
+        return intended.seconds + intended.rest_seconds <= (1 + self.share) * usual.expected
 
-    def made(self, prepared: Prepared, intended: Intention, usual: float | None) -> Encoded | None:
-        """The rows of a view; None where they need too much room or, for a query that usually takes some seconds, time."""
+    def made(self, prepared: Prepared, intended: Intention, usual: Usual | None) -> Encoded | None:
+        """The rows of a view; None where they need too much room or, while their query waits, time."""
         began = time.perf_counter()
-        limit = None if usual is None else max(PATIENCE * intended.seconds, self.share * usual)
         tables = [*prepared.snapshot, *(each.table for each in intended.source.views)]
         with self.store.reading(intended.source.views) as there:
             if not there or not all(each.is_sound for each in intended.source.views):
@@ -80,13 +99,27 @@ class Making:
             try:
                 batches = plan_batches(self.estimates.engine, intended.source.plan, tables)
                 with self.estimates.engine.reading(tables):
-                    found = encoded(intended.candidate, _timed(batches, began, limit), self.store.limit)
+                    found = encoded(intended.candidate, _timed(batches, began, self._limit(intended, usual)), self.store.limit)
             except (NativeFailure, NoRoom, TooSlow):
                 self.estimates.engine.life.refuse_over()
+                self._give_up(intended.candidate.id)
                 return None
-        took = time.perf_counter() - began
-        self._ratio = min(8.0, max(0.25, MEMORY * self._ratio + (1 - MEMORY) * self._ratio * took / max(intended.seconds, 1e-4)))
+        if usual is not None and usual.measured is not None:
+            took = (time.perf_counter() - began) / max(usual.scale * intended.seconds, 1e-4)
+            self._ratio = min(8.0, max(0.25, MEMORY * self._ratio + (1 - MEMORY) * self._ratio * took))
         return found
+
+    def _limit(self, intended: Intention, usual: Usual | None) -> float | None:
+        """Seconds after which making is given up; a result is never, since computing it is what the query is for."""
+        if usual is None or intended.candidate.kind == RESULT:
+            return None
+        return max(PATIENCE * usual.scale * intended.seconds, self.share * usual.seconds)
+
+    def _give_up(self, id_: str) -> None:
+        """A view that was too large or too slow to make would be so again."""
+        self._given_up[id_] = None
+        while len(self._given_up) > REMEMBERED:
+            self._given_up.popitem(last=False)
 
 
 def _timed(batches: Iterator[pa.RecordBatch], began: float, limit: float | None) -> Iterator[pa.RecordBatch]:

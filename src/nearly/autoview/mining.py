@@ -1,5 +1,7 @@
 """What the questions so far could make: mined once for each text, in its query where that is a small part of it, else later.
 
+Until then a question can make its result, which is found at once.
+
 A text over tables that have other columns than they had is another question.
 """
 
@@ -7,10 +9,10 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from nearly.autoview.candidates import Candidate, candidates_of
+from nearly.autoview.candidates import Candidate, candidates_of, result_of
 from nearly.autoview.estimates import ViewEstimates
 from nearly.autoview.options import Option
 from nearly.autoview.rewriter import Rewriter
@@ -54,19 +56,24 @@ class Mining:
     facts: dict[str, Fact] = field(default_factory=dict)
     waiting: OrderedDict[Hashable, Prepared] = field(default_factory=OrderedDict)
     _known: OrderedDict[Hashable, Mined] = field(default_factory=OrderedDict)
+    _results: OrderedDict[Hashable, Mined] = field(default_factory=OrderedDict)
     _seconds: float = USUAL_SECONDS
 
-    def known(self, prepared: Prepared, expected: float) -> Mined | None:
-        """What a question could make; None where it is not known yet, and will be later."""
-        found = self._known.get(_asked(prepared))
+    def known(self, prepared: Prepared, expected: float) -> Mined:
+        """What a question could make, as far as that is known yet: its result at least."""
+        asked = _asked(prepared)
+        found = self._known.get(asked)
         if found is not None:
             return found
         if self._seconds <= SHARE * expected:
             return self.mine(prepared)
-        self.waiting[_asked(prepared)] = prepared
+        self.waiting[asked] = prepared
         while len(self.waiting) > QUESTIONS:
             self.waiting.popitem(last=False)
-        return None
+        if asked not in self._results:
+            result = None if prepared.query is None else result_of(prepared.query.plan, prepared.text)
+            _remember(self._results, asked, self._mined(prepared, [] if result is None else [result]))
+        return self._results[asked]
 
     def work(self) -> bool:
         """Mine a question that waits; whether there was one."""
@@ -81,15 +88,16 @@ class Mining:
         if prepared.query is None:
             return Mined({}, ())
         began = time.perf_counter()
-        candidates = {each.id: each for each in candidates_of(prepared.query.plan, prepared.schema)}
-        served = [self.option(prepared, each) for each in candidates.values()]
-        options = sorted((each for each in served if each is not None), key=lambda each: -each.gain / each.bytes)
-        found = Mined(candidates, tuple(options[:MOST_OPTIONS]))
-        self._known[_asked(prepared)] = found
-        while len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+        found = self._mined(prepared, candidates_of(prepared.query.plan, prepared.schema, prepared.text))
+        _remember(self._known, _asked(prepared), found)
+        self._results.pop(_asked(prepared), None)
         self._seconds = MEMORY * self._seconds + (1 - MEMORY) * (time.perf_counter() - began)
         return found
+
+    def _mined(self, prepared: Prepared, candidates: Sequence[Candidate]) -> Mined:
+        served = [self.option(prepared, each) for each in candidates]
+        options = sorted((each for each in served if each is not None), key=lambda each: -each.gain / each.bytes)
+        return Mined({each.id: each for each in candidates}, tuple(options[:MOST_OPTIONS]))
 
     def option(self, prepared: Prepared, candidate: Candidate) -> Option | None:
         """What is expected of a candidate for a query; None where it does not serve it."""
@@ -112,6 +120,12 @@ class Mining:
         if fact is None or option.known is not None:
             return option
         return replace(option, bytes=float(fact.bytes), known=fact.seconds)
+
+
+def _remember(known: OrderedDict[Hashable, Mined], asked: Hashable, found: Mined) -> None:
+    known[asked] = found
+    while len(known) > REMEMBERED:
+        known.popitem(last=False)
 
 
 def _asked(prepared: Prepared) -> Hashable:

@@ -23,7 +23,7 @@ from nearly.rewrite.views.use_stored import StoredPlan, use_stored
 
 CHEAPER = 0.95
 """A view is used where that is expected to take at most so much of the time without it."""
-REMEMBERED = 512
+REMEMBERED = 4_096
 NOTHING: Mapping[str, float] = MappingProxyType({})
 NEW = "autoview new"
 """The name of a view that does not exist yet."""

@@ -26,7 +26,7 @@ def advised(kept: Iterable[MadeView]) -> list[str]:
 
 def statement(candidate: Candidate, name: str) -> str:
     """`CREATE MATERIALIZED VIEW name AS SELECT ...` for what a view computes."""
-    return f"CREATE MATERIALIZED VIEW {name} AS\n{query_text(candidate.plan)}"
+    return f"CREATE MATERIALIZED VIEW {name} AS\n{candidate.text.strip().rstrip(';') or query_text(candidate.plan)}"
 
 
 def suggested_name(candidate: Candidate, number: int) -> str:

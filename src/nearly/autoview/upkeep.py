@@ -22,7 +22,7 @@ from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.layouts import Table
 from nearly.errors import NearlyError, UnknownName
 from nearly.plan.depth import deep_recursion
-from nearly.plan.nodes import Plan
+from nearly.plan.nodes import Limit, Plan
 from nearly.plan.quoting import native_name
 from nearly.plan.types import FRACTIONS
 
@@ -52,6 +52,8 @@ def moved(
     engine, stored = estimates.engine, view.candidate.stored
     if any(column.type in FRACTIONS for column in stored.maintained.columns):
         raise Lost("it has sums of doubles")
+    if isinstance(stored.maintained, Limit):
+        raise Lost("which rows come after those that go is not known")
     before = _before(engine.catalog, view, tables)
     pinned = engine.at([*tables.values(), view.table])
     groups = stored.groups_in(view.table.schema)

@@ -1,6 +1,8 @@
 """Plans to SQL of either kernel, as a syntax tree that is turned into text once.
 
-Every node becomes one SELECT over its children. A subplan that occurs more than once becomes a common table expression.
+Every node becomes one SELECT over its children. Inner joins that follow each other are one FROM, with the filters between and above
+them, since an engine orders joins only as far as no other SELECT lies between. A subplan that occurs more than once becomes a
+common table expression.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from sqlglot import exp
 from nearly.errors import Unsupported
 from nearly.plan import nodes
 from nearly.plan.dialects import native, spark, sql
-from nearly.plan.expressions import Expression, SortKey
+from nearly.plan.expressions import Expression, SortKey, conjunction, conjuncts
 from nearly.plan.nodes import Input, Output, Plan, Scan
 
 
@@ -33,6 +35,8 @@ SPARK = Dialect("spark", spark.expression, spark.sort_key)
 Source = Callable[[Scan | Input], exp.Expr]
 """What a leaf of the plan reads: a table expression whose columns have the leaf's source names."""
 
+CHAINED = ("inner", "cross")
+"""Joins that can be in one FROM: they commute, and all columns are still there after them."""
 _PLACEHOLDER = "_"
 """The column of a relation without columns; SQL has no such relation."""
 
@@ -102,19 +106,42 @@ class _Renderer:
         return query
 
     def filter(self, plan: nodes.Filter) -> exp.Expr:
-        return _select([exp.Star()], self.query(plan.child)).where(self.dialect.expression(plan.predicate), copy=False)
+        return self.over([exp.Star()], plan.child).where(self.dialect.expression(plan.predicate), copy=False)
 
     def project(self, plan: nodes.Project) -> exp.Expr:
         if isinstance(plan.child, nodes.Values) and plan.child.rows == ((),):
             return exp.select(*self.outputs(plan.outputs))
-        return _select(self.outputs(plan.outputs), self.query(plan.child))
+        return self.over(self.outputs(plan.outputs), plan.child)
 
     def join(self, plan: nodes.Join) -> exp.Expr:
-        condition = None if plan.condition is None else self.dialect.expression(plan.condition)
-        join = exp.Join(this=self.query(plan.right), on=condition, **_join_words(plan.kind, self.dialect))
-        query = _select([exp.Star()], self.query(plan.left))
-        query.append("joins", join)
+        return self._joined([exp.Star()], plan)
+
+    def over(self, columns: Sequence[exp.Expr], plan: Plan) -> exp.Select:
+        """A select of some columns from a plan's rows; where these are joined, that is part of it, and so is a filter on top."""
+        match plan:
+            case nodes.Filter(child=nodes.Join()):
+                return self.over(columns, plan.child).where(self.dialect.expression(plan.predicate), copy=False)
+            case nodes.Join() if plan not in self._shared:
+                return self._joined(columns, plan)
+        return _select(columns, self.query(plan))
+
+    def _joined(self, columns: Sequence[exp.Expr], plan: nodes.Join) -> exp.Select:
+        first, joins = self._chain(plan)
+        query = _select(columns, first)
+        query.set("joins", joins)
         return query
+
+    def _chain(self, plan: nodes.Join) -> tuple[exp.Expr, list[exp.Join]]:
+        """What a chain of joins begins with, and what is joined to it, one after the other."""
+        rows, tests = _unfiltered(plan.left)
+        if plan.kind in CHAINED and isinstance(rows, nodes.Join) and rows.kind in CHAINED and rows not in self._shared:
+            first, joins = self._chain(rows)
+        else:
+            first, joins, tests = self.query(plan.left), [], ()
+        condition = conjunction((*tests, *conjuncts(plan.condition)))
+        words = _join_words("inner" if condition is not None and plan.kind == "cross" else plan.kind, self.dialect)
+        on = None if condition is None else self.dialect.expression(condition)
+        return first, [*joins, exp.Join(this=self.query(plan.right), on=on, **words)]
 
     def aggregate(self, plan: nodes.GroupBy) -> exp.Expr:
         keys = [self.dialect.expression(key.expression) for key in plan.keys]
@@ -122,7 +149,7 @@ class _Renderer:
         columns += self.outputs(plan.aggregates) if plan.aggregates else []
         if plan.grouping_id is not None:
             columns.append(_named(_grouping_id(keys, self.dialect), plan.grouping_id.name))
-        query = _select(columns or [_named(_count_rows(), _PLACEHOLDER)], self.query(plan.child))
+        query = self.over(columns or [_named(_count_rows(), _PLACEHOLDER)], plan.child)
         if plan.sets is not None:
             sets = [exp.Tuple(expressions=[keys[place].copy() for place in places]) for places in plan.sets]
             query.set("group", exp.Group(expressions=[exp.GroupingSets(expressions=sets)]))
@@ -189,6 +216,11 @@ LOWERING: dict[type[Plan], Callable[..., exp.Expr]] = {
     nodes.Limit: _Renderer.limit,
     nodes.Apply: _Renderer.apply,
 }
+
+
+def _unfiltered(plan: Plan) -> tuple[Plan, tuple[Expression, ...]]:
+    """A plan below the filter on top of it, and the tests of that."""
+    return (plan.child, conjuncts(plan.predicate)) if isinstance(plan, nodes.Filter) else (plan, ())
 
 
 def _join_words(kind: str, dialect: Dialect) -> dict[str, str]:

@@ -170,7 +170,8 @@ def _explained(trouble: SyntaxTrouble) -> str:
 def _refuse_what_is_not_a_query(tree: exp.Expr, tokens: Sequence[Token]) -> None:
     if not isinstance(tree, exp.Query | exp.Values):
         kind = tokens[0].text.upper()
-        advice = "use db.execute" if kind in CHANGES else "run it in Spark itself"
+        ours = kind in CHANGES or tree.find(exp.MaterializedProperty) is not None
+        advice = "use db.execute" if ours else "run it in Spark itself"
         raise ParseError(f"only a query (SELECT, WITH, VALUES) is accepted, not {kind}; {advice}")
     joins = 0
     for node in tree.walk():

@@ -70,23 +70,23 @@ class Labelling:
 def block_of(plan: Plan) -> JoinBlock:
     """The block on top of a plan; at least one leaf."""
     found = JoinBlock()
-    found.outputs = _collect(plan, found)
+    found.outputs = _collect(plan, found, is_joined=False)
     return found
 
 
-def _collect(plan: Plan, into: JoinBlock) -> dict[str, Expression]:
+def _collect(plan: Plan, into: JoinBlock, is_joined: bool) -> dict[str, Expression]:
     match plan:
         case Project():
-            below = _collect(plan.child, into)
+            below = _collect(plan.child, into, is_joined)
             return {output.name: substitute(output.expression, below) for output in plan.outputs}
         case Filter():
-            below = _collect(plan.child, into)
+            below = _collect(plan.child, into, is_joined)
             into.predicates += [substitute(part, below) for part in conjuncts(plan.predicate)]
             return below
-        case Sort():
-            return _collect(plan.child, into)
+        case Sort() if is_joined:  # a join keeps no order; anywhere else it may be the order of the answer
+            return _collect(plan.child, into, is_joined)
         case Join(kind="inner" | "cross"):
-            below = _collect(plan.left, into) | _collect(plan.right, into)
+            below = _collect(plan.left, into, is_joined=True) | _collect(plan.right, into, is_joined=True)
             into.predicates += [substitute(part, below) for part in conjuncts(plan.condition)]
             return below
     into.leaves.append(plan)

@@ -1,0 +1,116 @@
+"""Whole results are kept too: of queries that are no plain blocks, in their order, and only while their tables are what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import nearly
+from nearly.autoview import rewriter
+from nearly.autoview.candidates import RESULT, result_of
+from nearly.autoview.options import Occasion, Option
+from nearly.autoview.policies.simple import Lru
+from tests.autoview.keen import both, held_still, keen
+from tests.fixtures.driver_only import driver_only
+
+ROWS = pa.table({
+    "id": list(range(400)), "k": [f"k{number % 9}" for number in range(400)], "x": [(number * 37) % 101 for number in range(400)],
+    "d": [number / 7 for number in range(400)],
+})  # fmt: skip
+KEPT = (
+    "select k, sum(x) as s from t group by k order by s desc limit 3",
+    "select k, s from (select k, sum(x) as s, max(id) as m from t group by k) order by m, k",
+    "select id, x from t order by x desc, id limit 5 offset 2",
+    "select id, k, row_number() over (partition by k order by x, id) as n from t order by id",
+    "select k from t where x > 50 union select k from t where x < 3 order by k desc",
+    "select k, id % 2 as odd, count(*) as n from t group by rollup(k, id % 2) order by k, odd, n",
+    "select a.id, b.x from t a left join t b on a.id = b.id + 1 and b.x > 90 where a.id < 20 order by a.id",
+    "select k, avg(d) as m from t group by k having avg(d) > 28 order by k",
+    "with c as (select k, sum(x) as s from t group by k) select a.k, a.s - b.s as d from c a cross join c b order by a.k, d",
+    "select x from (select x, id from t order by x limit 7) order by id",
+)
+
+
+class Results(Lru):
+    """Makes whole results only."""
+
+    def ranked(self, moment: Occasion) -> list[Option]:
+        return [each for each in super().ranked(moment) if each.id in self.wanted]
+
+    wanted: frozenset[str] = frozenset()
+
+
+@pytest.fixture
+def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[nearly.Session]:
+    monkeypatch.setattr(rewriter, "CHEAPER", 1e9)  # of so small a table nothing is gained
+    pq.write_table(ROWS, tmp_path / "t.parquet")
+    with keen(), driver_only(tmp_path / "catalog") as session:
+        session.register("t", str(tmp_path / "t.parquet"), key=["id"])
+        yield session
+
+
+def _only_results(db: nearly.Session, texts: tuple[str, ...]) -> nearly.autoview.autoview.AutoView:
+    auto = held_still(db.autoview("10MB", policy="lru", slowdown=10))
+    policy = Results(0)
+    plans = [db._engine.prepare(text).query for text in texts]
+    found = [result_of(each.plan, "") for each in plans if each is not None]
+    policy.wanted = frozenset(each.id for each in found if each is not None)
+    auto.keeping.policy = policy
+    return auto
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_a_result_is_served_again_in_its_order(db: nearly.Session, text: str) -> None:
+    auto = _only_results(db, (text,))
+    first, expected, _ = both(db, text)
+    again, _, source = both(db, text)
+    assert first.equals(expected) and again.equals(expected)
+    assert "autoview" in source, auto.status()
+    assert {each.kind for each in auto.status().views} == {RESULT}
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_a_changed_table_is_never_answered_from_an_old_result(db: nearly.Session, text: str) -> None:
+    auto = _only_results(db, (text,))
+    db.sql(text).exact()
+    db.insert("t", [{"id": 1000, "k": "new", "x": 1000, "d": 1e6}, {"id": 1001, "k": "k1", "x": 0, "d": -5.0}])
+    for _ in range(2):
+        found, expected, _ = both(db, text)
+        assert found.equals(expected)
+        auto.settle()
+    db.delete("t", where="x > 99")
+    auto.settle()
+    found, expected, _ = both(db, text)
+    assert found.equals(expected)
+
+
+def test_a_result_of_an_earlier_session_is_served_and_advised(tmp_path: Path, db: nearly.Session) -> None:
+    text = KEPT[4]
+    auto = _only_results(db, (text,))
+    for _ in range(4):
+        db.sql(text).exact()
+    (statement,) = auto.advice()
+    assert statement.endswith(text)
+    name = statement.split()[3]
+    db.execute(statement)
+    assert db.sql(f"select * from {name}").exact().table.num_rows == db.sql(text).exact().table.num_rows
+    db.drop_view(name)
+    db.close()
+    with driver_only(tmp_path / "catalog") as again:
+        held_still(again.autoview("10MB", policy="lru"))
+        assert "autoview" in again.sql(text).exact().source
+
+
+def test_what_is_too_large_is_not_tried_again(db: nearly.Session) -> None:
+    auto = _only_results(db, KEPT)
+    auto._store.limit = 10
+    auto.keeping.policy.ranked = lambda moment: [Option(each.id, each.shape, 1.0, 0, 1, 0) for each in moment.options]  # type: ignore[method-assign]
+    for _ in range(3):
+        found, expected, source = both(db, KEPT[3])
+        assert found.equals(expected) and "autoview" not in source
+    assert auto.keeping.making._given_up
+    assert not auto.status().views
