@@ -33,6 +33,7 @@ from nearly.engine.storage.footers import checksum_of
 from nearly.errors import EngineError
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Plan
+from nearly.plan.remembered import Remembered
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +102,7 @@ class Keeping:
         self.deferred: deque[Deferred] = deque(maxlen=DEFERRED)
         self.deciding = threading.Lock()
         self._told: deque[Callable[[], None]] = deque()
-        self._usual: OrderedDict[tuple[str, tuple[str, ...]], float] = OrderedDict()
+        self._usual: Remembered[tuple[str, tuple[str, ...]], float] = Remembered(REMEMBERED)
         self.is_changed = False
 
     @deep_recursion()
@@ -134,9 +135,7 @@ class Keeping:
         course = self._read(prepared, best)
         took = time.perf_counter() - began
         key = (question, tuple(each.id for each in best.views))
-        self._usual[key] = min(took, self._usual.pop(key, took))
-        while len(self._usual) > REMEMBERED:
-            self._usual.popitem(last=False)
+        self._usual.add(key, min(took, self._usual.get(key) or took))
         if course.views:
             self._note_uses(prepared, question, best)
         elif course.rows is not None:

@@ -7,7 +7,6 @@ background.
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +21,7 @@ from nearly.engine.native.failures import NativeFailure
 from nearly.engine.planner import Prepared
 from nearly.engine.plans import plan_batches
 from nearly.plan.nodes import Plan, Scan
+from nearly.plan.remembered import Remembered
 
 PATIENCE = 2.0
 """Making is given up when it has taken so many times what was expected, and more than the share of the query's time."""
@@ -71,7 +71,8 @@ class Making:
     store: ViewStore
     share: float
     _ratio: float = 1.0
-    _given_up: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    _given_up: Remembered[str, bool] = field(default_factory=lambda: Remembered(REMEMBERED))
+    """A view that was too large or too slow to make would be so again."""
 
     def intention(self, prepared: Prepared, candidate: Candidate, option: Option, views: Sequence[MadeView]) -> Intention | None:
         """How a query makes a view; None where it cannot use it, or making it was given up before."""
@@ -102,7 +103,7 @@ class Making:
                     found = encoded(intended.candidate, _timed(batches, began, self._limit(intended, usual)), self.store.limit)
             except (NativeFailure, NoRoom, TooSlow):
                 self.estimates.engine.life.refuse_over()
-                self._give_up(intended.candidate.id)
+                self._given_up.add(intended.candidate.id, True)
                 return None
         if usual is not None and usual.measured is not None:
             took = (time.perf_counter() - began) / max(usual.scale * intended.seconds, 1e-4)
@@ -114,12 +115,6 @@ class Making:
         if usual is None or intended.candidate.kind == RESULT:
             return None
         return max(PATIENCE * usual.scale * intended.seconds, self.share * usual.seconds)
-
-    def _give_up(self, id_: str) -> None:
-        """A view that was too large or too slow to make would be so again."""
-        self._given_up[id_] = None
-        while len(self._given_up) > REMEMBERED:
-            self._given_up.popitem(last=False)
 
 
 def _timed(batches: Iterator[pa.RecordBatch], began: float, limit: float | None) -> Iterator[pa.RecordBatch]:

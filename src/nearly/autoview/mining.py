@@ -18,6 +18,7 @@ from nearly.autoview.options import Option
 from nearly.autoview.rewriter import Rewriter
 from nearly.engine.planner import Prepared
 from nearly.plan.depth import deep_recursion
+from nearly.plan.remembered import Remembered
 
 REMEMBERED = 1_000
 QUESTIONS = 64
@@ -55,8 +56,8 @@ class Mining:
     rewriter: Rewriter
     facts: dict[str, Fact] = field(default_factory=dict)
     waiting: OrderedDict[Hashable, Prepared] = field(default_factory=OrderedDict)
-    _known: OrderedDict[Hashable, Mined] = field(default_factory=OrderedDict)
-    _results: OrderedDict[Hashable, Mined] = field(default_factory=OrderedDict)
+    _known: Remembered[Hashable, Mined] = field(default_factory=lambda: Remembered(REMEMBERED))
+    _results: Remembered[Hashable, Mined] = field(default_factory=lambda: Remembered(REMEMBERED))
     _seconds: float = USUAL_SECONDS
 
     def known(self, prepared: Prepared, expected: float) -> Mined:
@@ -70,10 +71,11 @@ class Mining:
         self.waiting[asked] = prepared
         while len(self.waiting) > QUESTIONS:
             self.waiting.popitem(last=False)
-        if asked not in self._results:
+        found = self._results.get(asked)
+        if found is None:
             result = None if prepared.query is None else result_of(prepared.query.plan, prepared.text)
-            _remember(self._results, asked, self._mined(prepared, [] if result is None else [result]))
-        return self._results[asked]
+            found = self._results.add(asked, self._mined(prepared, [] if result is None else [result]))
+        return found
 
     def work(self) -> bool:
         """Mine a question that waits; whether there was one."""
@@ -89,10 +91,9 @@ class Mining:
             return Mined({}, ())
         began = time.perf_counter()
         found = self._mined(prepared, candidates_of(prepared.query.plan, prepared.schema, prepared.text))
-        _remember(self._known, _asked(prepared), found)
-        self._results.pop(_asked(prepared), None)
+        self._results.forget(_asked(prepared))
         self._seconds = MEMORY * self._seconds + (1 - MEMORY) * (time.perf_counter() - began)
-        return found
+        return self._known.add(_asked(prepared), found)
 
     def _mined(self, prepared: Prepared, candidates: Sequence[Candidate]) -> Mined:
         served = [self.option(prepared, each) for each in candidates]
@@ -120,12 +121,6 @@ class Mining:
         if fact is None or option.known is not None:
             return option
         return replace(option, bytes=float(fact.bytes), known=fact.seconds)
-
-
-def _remember(known: OrderedDict[Hashable, Mined], asked: Hashable, found: Mined) -> None:
-    known[asked] = found
-    while len(known) > REMEMBERED:
-        known.popitem(last=False)
 
 
 def _asked(prepared: Prepared) -> Hashable:

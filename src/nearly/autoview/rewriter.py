@@ -6,8 +6,7 @@ is cheaper than the query as it stands; then the next one. Law: the rewritten qu
 
 from __future__ import annotations
 
-import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from nearly.autoview.store import MadeView
 from nearly.engine.planner import Prepared
 from nearly.engine.storage.layouts import Table
 from nearly.plan.nodes import Field, Plan, Scan
+from nearly.plan.remembered import Remembered
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.rewrite.views.use_stored import StoredPlan, use_stored
 
@@ -43,8 +43,7 @@ class Rewriter:
     """Rewrites queries; what was found once is remembered."""
 
     estimates: ViewEstimates
-    _found: OrderedDict[object, Plan | None] = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _found: Remembered[tuple[Plan, str], Plan | None] = field(default_factory=lambda: Remembered(REMEMBERED))
 
     def reuse(
         self, prepared: Prepared, plan: Plan, views: Iterable[MadeView], measured: Mapping[str, float] = NOTHING
@@ -88,15 +87,7 @@ class Rewriter:
 
     def _rewritten(self, plan: Plan, name: str, stored: StoredPlan) -> Plan | None:
         key = (plan, name)
-        with self._lock:
-            if key in self._found:
-                return self._found[key]
-        found = use_stored(plan, stored)
-        with self._lock:
-            self._found[key] = found
-            while len(self._found) > REMEMBERED:
-                self._found.popitem(last=False)
-        return found
+        return self._found.get(key) if key in self._found else self._found.add(key, use_stored(plan, stored))
 
     def planned(self, plan: Plan, candidate: Candidate, rows: float, tables: Sequence[Table]) -> tuple[Plan, float] | None:
         """A query over a view that would have so many rows, and its seconds; None where it does not serve the query."""

@@ -73,8 +73,9 @@ class Engine:
         )
         self.spark = SparkKernel(cluster, catalog, SparkReader(lambda: cluster.spark), self.functions)
         self.planner = Planner(
-            catalog, functions, self._native_refusal, lambda: cluster.is_up, lambda: cluster.time_zone, cluster.knows
-        )
+            catalog, functions, self._native_refusal, lambda: cluster.is_up, lambda: cluster.time_zone, cluster.knows,
+            lambda: (cluster.ansi, cluster.time_zone),
+        )  # fmt: skip
         self.key_indexes = KeyIndexes(self.costs)
         self.life = Life()
         self.ending = Ending()

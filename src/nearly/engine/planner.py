@@ -6,8 +6,9 @@ Names that only Spark gives to expressions are left open (`unnamed`), and asked 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from sqlglot import exp
@@ -20,12 +21,15 @@ from nearly.plan import functions
 from nearly.plan.binding.query import bind
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import BoundQuery, Plan
+from nearly.plan.remembered import Remembered
 from nearly.plan.schema import TableSchema
 from nearly.plan.syntax.parse import Checked, check_query, to_text
 from nearly.plan.user_functions import Mapped, marked
 from nearly.rewrite.passes import rewrite
 
 KERNELS = ("native", "spark")
+REMEMBERED = 256
+"""Plans, those that were asked for last."""
 
 Refusal = Callable[[Snapshot, Plan], str | None]
 """Why the native kernel does not take a plan over some tables; None where it does."""
@@ -63,6 +67,10 @@ class Prepared:
         return f"{self.text} {sorted(table.content for table in self.snapshot)}"
 
 
+KnownPlans = partial(Remembered[Hashable, Prepared], REMEMBERED)
+"""The plans of texts that were asked before: right as long as their tables and the session's settings are what they were."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planner:
     """Plans queries over a catalog; `spark_is_up` tells whether Spark may be asked about functions that nearly does not know."""
@@ -74,12 +82,30 @@ class Planner:
     time_zone: Callable[[], str] = lambda: "UTC"
     in_spark: Callable[[str], bool] = lambda _: False
     """Whether a table of this name is one of the Spark session that was given."""
+    settings: Callable[[], Hashable] = tuple
+    """What else a plan hangs on."""
+    _known: Remembered[Hashable, Prepared] = field(default_factory=KnownPlans)
 
-    @deep_recursion()
     def prepare(self, text: str, kernel: str | None = None) -> Prepared:
         """Decide how a query is run; `kernel` forces one, and then what it cannot do is an error."""
         if kernel is not None and kernel not in KERNELS:
             raise unknown("kernel", str(kernel), KERNELS)
+        key = (type(text), str(text), kernel, self.settings())
+        known = self._known.get(key)
+        if known is not None and self._is_still_right(known):
+            return known
+        prepared = self._prepared(text, kernel)
+        hangs_on_more = prepared.functions or any(AT in table.name for table in prepared.snapshot)
+        return prepared if prepared.kernel != "native" or hangs_on_more else self._known.add(key, prepared)
+
+    def _is_still_right(self, prepared: Prepared) -> bool:
+        try:
+            return self.is_current(prepared)
+        except UnknownName:
+            return False
+
+    @deep_recursion()
+    def _prepared(self, text: str, kernel: str | None) -> Prepared:
         try:
             checked, mapped, tables = self._looked_up(text)
         except UnknownName:
@@ -121,7 +147,7 @@ class Planner:
 
     def over(self, catalog: Catalog) -> Planner:
         """The same planner over other tables."""
-        return replace(self, catalog=catalog)
+        return replace(self, catalog=catalog, _known=KnownPlans())
 
     def is_current(self, prepared: Prepared) -> bool:
         """Whether every table of a prepared query still is what it was planned for; one that was dropped is an error."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
@@ -13,6 +12,7 @@ from nearly.engine.storage.catalog import Catalog, Snapshot
 from nearly.engine.storage.layouts import Table
 from nearly.errors import NearlyError, SchemaError, Unsupported, unknown
 from nearly.plan.nodes import Plan, Scan
+from nearly.plan.remembered import Remembered
 from nearly.plan.schema import SchemaColumn
 from nearly.plan.types import IntervalType, is_simple
 from nearly.rewrite.delta.changed import WEIGHT
@@ -108,8 +108,7 @@ class RememberedPlans:
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Hashable, PlannedView] = OrderedDict()
-        self._lock = threading.Lock()
+        self._known: Remembered[Hashable, PlannedView] = Remembered(REMEMBERED)
 
     def of(self, engine: Engine, name: str, text: str, tables: Iterable[Table], key: tuple[str, ...]) -> PlannedView:
         given = {table.name.lower(): table for table in tables}
@@ -119,20 +118,14 @@ class RememberedPlans:
             engine.cluster.time_zone,
             tuple((each.name, each.columns, each.key, each.view) for each in given.values()),
         )
-        with self._lock:
-            found = self._known.get(asked)
-            if found is not None:
-                self._known.move_to_end(asked)
+        found = self._known.get(asked)
         if found is not None:
             snapshot = tuple(replace(given[each.name.lower()], columns=each.columns) for each in found.inputs)
             return replace(found, prepared=replace(found.prepared, snapshot=snapshot))
         planned = planned_again(engine, name, text, given.values(), key)
         lasts = planned.stored is not None and not planned.prepared.functions
         if lasts and all(each.name.lower() in given for each in planned.inputs):
-            with self._lock:
-                self._known[asked] = planned
-                while len(self._known) > REMEMBERED:
-                    self._known.popitem(last=False)
+            self._known.add(asked, planned)
         return planned
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -28,6 +27,7 @@ from nearly.plan.binding.scope import FreshNames
 from nearly.plan.depth import deep_recursion
 from nearly.plan.expressions import Column, same
 from nearly.plan.nodes import Field, Input, Join, Output, Plan, Project, Scan, SetOperation, passed
+from nearly.plan.remembered import Remembered
 from nearly.plan.schema import FindTable
 from nearly.rewrite.views.split_view import StoredView
 from nearly.rewrite.views.use_stored import StoredPlan, use_stored
@@ -89,7 +89,7 @@ class ViewAnswerer:
     """Answers from the views of a session."""
 
     views: Views
-    _plans: OrderedDict[object, PlannedView] = field(default_factory=OrderedDict)
+    _plans: Remembered[Hashable, PlannedView] = field(default_factory=lambda: Remembered(REMEMBERED))
 
     @property
     def is_exact(self) -> bool:
@@ -163,14 +163,12 @@ class ViewAnswerer:
         """The view over the query's tables; a view whose text no longer fits them does not answer."""
         definition = definition_of(table)
         key = (table.name, definition.text, tuple((At.of(each), each.columns) for each in inputs))
-        if key not in self._plans:
+        planned = self._plans.get(key)
+        if planned is None:
             try:
-                self._plans[key] = plan_view(self.views.engine, definition.text, inputs, definition.key)
+                planned = self._plans.add(key, plan_view(self.views.engine, definition.text, inputs, definition.key))
             except NearlyError as trouble:
                 raise No(f"it does not fit its tables any more: {trouble}") from trouble
-            while len(self._plans) > REMEMBERED:
-                self._plans.popitem(last=False)
-        planned = self._plans[key]
         if planned.zone != definition.zone:
             raise No(f"its rows were computed in time zone {definition.zone}; refresh it")
         if not is_stored_so(table, planned):

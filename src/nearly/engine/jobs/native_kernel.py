@@ -41,6 +41,7 @@ from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, Unsupported
 from nearly.plan.nodes import Exchange, Input, Plan, Scan
+from nearly.plan.remembered import Remembered
 from nearly.plan.render import NATIVE, render
 from nearly.plan.types import is_simple
 from nearly.rewrite.passes import for_sites
@@ -48,6 +49,8 @@ from nearly.rewrite.passes import for_sites
 logger = logging.getLogger(__name__)
 
 
+RENDERED = 64
+"""Texts of plans that are remembered."""
 STATIC_ROWS = 100_000
 """A table up to this size is loaded into a worker once and kept there."""
 
@@ -72,7 +75,7 @@ class NativeKernel:
     recent: RecentChanges = field(default_factory=RecentChanges)
     ending: Ending = field(default_factory=Ending)
     """Of the query that it runs."""
-    _rendered: dict[tuple[Plan, tuple[Hashable, ...]], Whole] = field(default_factory=dict)
+    _rendered: Remembered[tuple[Plan, tuple[Hashable, ...]], Whole] = field(default_factory=lambda: Remembered(RENDERED))
 
     @property
     def local(self) -> Native:
@@ -101,15 +104,13 @@ class NativeKernel:
         return None
 
     def whole(self, plan: Plan) -> Whole:
-        """A plan as one query, and the small tables it reads. The last plan's is remembered: it is checked, then run."""
+        """A plan as one query, and the small tables it reads; remembered, since a plan is checked, then run, and run again."""
         scans = [node for node in plan.walk() if isinstance(node, Scan)]
         tables = [self.catalog.table(scan.table) for scan in scans]
         key = (plan, tuple((table.content, table.base.files) for table in tables))
         known = self._rendered.get(key)
         if known is None:
-            known = self._rendering(plan, {})
-            self._rendered.clear()
-            self._rendered[key] = known
+            known = self._rendered.add(key, self._rendering(plan, {}))
         return known
 
     def stages(self, plan: Plan) -> Tail:

@@ -5,10 +5,9 @@ An early answer puts off the exact one by the time it takes, so it is made only 
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 from nearly.engine.costs import Costs
 from nearly.plan.nodes import Plan, Scan
+from nearly.plan.remembered import Remembered
 from nearly.plan.schema import FindTable
 
 FIXED_SECONDS, STAGE_SECONDS = 0.08, 0.04
@@ -31,7 +30,7 @@ class Durations:
         self.costs = costs or Costs()
         self.eager = False
         """Whether early answers are made however near the exact one is."""
-        self._seconds: OrderedDict[str, float] = OrderedDict()
+        self._seconds: Remembered[str, float] = Remembered(REMEMBERED)
 
     def expected(self, question: str, plan: Plan, find_table: FindTable, cores: int) -> float:
         """About how many seconds an exact run takes."""
@@ -53,9 +52,7 @@ class Durations:
         """Remember a run; of several the quickest, since what disturbs a run only makes it slower. The first corrects the costs."""
         if expected is not None and question not in self._seconds:
             self.costs.observe("exact", expected, seconds)
-        self._seconds[question] = min(seconds, self._seconds.pop(question, seconds))
-        if len(self._seconds) > REMEMBERED:
-            self._seconds.popitem(last=False)
+        self._seconds.add(question, min(seconds, self._seconds.get(question) or seconds))
 
 
 def cells(plan: Plan, find_table: FindTable) -> int:
