@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -62,14 +63,15 @@ class Query:
         self._prepared: Prepared | None = None if run is None else run.prepared
         self._run = self._resumed = run
         self._ending: Ending | None = None
+        self._beginning = threading.RLock()  # whoever stops a query that is just beginning stops the run that begins
         self._reckoned: tuple[Prepared, float | None] | None = None
 
     def exact(self) -> Answer:
         """The exact answer, equal to Spark SQL's, at once and without estimates before it; from a view where one covers it."""
+        self._ending = Ending()  # before it is planned, so that no stop is lost
         for offer in self._offers(self._ready, exact=True):
             if offer.give is not None:
                 return offer.give()
-        self._ending = Ending()
         result = self._read(self._engine.until(self._ending))
         return Answer.exactly(result.table, result.source, self._request.confidence, dict(result.stats))
 
@@ -232,15 +234,17 @@ class Query:
 
     @property
     def _current(self) -> Run:
-        if self._run is None:
-            self._run = Run(self._engine, self._ready, self._request)
-        return self._run
+        with self._beginning:
+            if self._run is None:
+                self._run = Run(self._engine, self._ready, self._request)
+            return self._run
 
     def _fresh_run(self) -> Run:
         """A run that has not been used; every iteration is a run of its own."""
-        if self._run is not None and (self._run.used or self._run.prepared is not self._ready):
-            self._run = None
-        return self._current
+        with self._beginning:
+            if self._run is not None and (self._run.used or self._run.prepared is not self._ready):
+                self._run = None
+            return self._current
 
     def _offers(self, prepared: Prepared, exact: bool = False, stops: bool = False) -> list[Offer]:
         """What those who keep something from earlier say to this query, or those alone whose answers are exact.

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.engine.planner import Planner
 from nearly.engine.spark.process import SparkProcess
 from nearly.errors import NearlyError, ParseError, SchemaError, UnknownName
 from tests.fixtures.driver_only import driver_only
@@ -77,3 +78,42 @@ def test_a_query_is_planned_once_for_a_version(db: nearly.Session, tmp_path: Pat
     assert not planner.is_current(prepared)
     assert [table.version for table in planner.prepare("select count(*) as n from t").snapshot] == [2]
     assert prepared.schema("T").rows == 3
+
+
+def test_a_text_that_was_asked_before_is_planned_once(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "select sum(a) as s from t where a > 1"
+    planned: list[str] = []
+    real = Planner._prepared
+    monkeypatch.setattr(Planner, "_prepared", lambda self, *asked: planned.append(asked[0]) or real(self, *asked))
+    for _ in range(3):
+        assert db.sql(text).exact().table.to_pylist() == [{"s": 5}]
+    assert planned == [text]
+    db.sql(text, kernel="native").exact()
+    assert planned == [text, text]
+
+
+def test_a_remembered_plan_is_of_the_tables_as_they_are(db: nearly.Session, tmp_path: Path) -> None:
+    text = "select * from t order by a desc limit 1"
+    assert db.sql(text).exact().table.to_pylist() == [{"a": 3, "b": "z"}]
+    db.insert("t", [{"a": 9, "b": "w"}])
+    assert db.sql(text).exact().table.to_pylist() == [{"a": 9, "b": "w"}]
+    db.drop("t")
+    with pytest.raises(UnknownName, match="'t'"):
+        db.sql(text).exact()
+    pq.write_table(pa.table({"a": [1.5], "more": [True]}), tmp_path / "other.parquet")
+    db.register("t", tmp_path / "other.parquet")
+    assert db.sql(text).exact().table.to_pylist() == [{"a": 1.5, "more": True}]
+
+
+def test_a_remembered_plan_is_of_the_version_that_is_the_last_at_a_time(db: nearly.Session) -> None:
+    text = "select count(*) as n from t timestamp as of '2999-01-01 00:00:00'"
+    assert db.sql(text).exact().table.to_pylist() == [{"n": 3}]
+    db.insert("t", [{"a": 9, "b": "w"}])
+    assert db.sql(text).exact().table.to_pylist() == [{"n": 4}]
+
+
+def test_what_is_no_text_is_refused_each_time(db: nearly.Session) -> None:
+    db.sql("select 1 as one").exact()
+    for wrong in (Path("select 1 as one"), ["select 1 as one"], None):
+        with pytest.raises(NearlyError):
+            db.sql(wrong).exact()  # type: ignore[arg-type]

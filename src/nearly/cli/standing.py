@@ -90,9 +90,13 @@ def _number(text: str) -> float:
 
 def _show(db: Session, made: Standing, options: argparse.Namespace) -> int:
     """Each answer with what changed since the one before, until there are enough; Ctrl-C leaves the definition for `resume`."""
-    before = None
+    before, number = None, 0
     with Interruption(db.close):
-        for number, answer in enumerate(made, 1):
+        for answer in made:
+            if not answer.exact:  # the exact one is being computed, and follows
+                print(answer, flush=True)
+                continue
+            number += 1
             if before is not None:
                 changed = difference(before.table, answer.table)
                 print(f"{time.strftime('%H:%M:%S')}  {changed.came.num_rows:,} rows came, {changed.went.num_rows:,} went")

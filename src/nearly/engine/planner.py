@@ -61,6 +61,11 @@ class Prepared:
         """What the plan knows of one of its tables."""
         return next(table.schema for table in self.snapshot if table.name.lower() == name.lower())
 
+    def is_outdated_by(self, other: Prepared) -> bool:
+        """Whether another query was planned over another version of one of its tables."""
+        now = {table.name: table for table in other.snapshot}
+        return any(now.get(table.name, table) is not table for table in self.snapshot)
+
     @property
     def question(self) -> str:
         """The text of a query and the content of its tables: what its answer depends on."""
@@ -96,7 +101,10 @@ class Planner:
             return known
         prepared = self._prepared(text, kernel)
         hangs_on_more = prepared.functions or any(AT in table.name for table in prepared.snapshot)
-        return prepared if prepared.kernel != "native" or hangs_on_more else self._known.add(key, prepared)
+        if prepared.kernel != "native" or hangs_on_more:
+            return prepared
+        self._known.forget_if(lambda other: other.is_outdated_by(prepared))
+        return self._known.add(key, prepared)
 
     def _is_still_right(self, prepared: Prepared) -> bool:
         try:

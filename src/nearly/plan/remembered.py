@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -43,3 +43,9 @@ class Remembered(Generic[Key, Value]):
     def forget(self, key: Key) -> None:
         with self._lock:
             self._values.pop(key, None)
+
+    def forget_if(self, test: Callable[[Value], bool]) -> None:
+        """Forget what is of no use any more."""
+        with self._lock:
+            for key in [key for key, value in self._values.items() if test(value)]:
+                del self._values[key]

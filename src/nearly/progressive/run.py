@@ -74,6 +74,8 @@ class Run:
     used: bool = False
     goal: float | None = None
     """The error at which somebody stops."""
+    only_early: bool = False
+    """Whether the exact answer is left to others."""
     _job: StreamJob | None = None
     _state: UnitState | None = None
     _log: ResultLog | None = None
@@ -97,13 +99,23 @@ class Run:
             except Stopped:
                 self.engine.life.refuse_over()
 
+    def early(self) -> Answer | None:
+        """The first answer, and no other; None where none comes well before the exact one. Then the run is over."""
+        self.only_early = True
+        answers = self.answers()
+        try:
+            return next(answers, None)
+        finally:
+            answers.close()
+
     def _answers(self) -> Generator[Answer]:
         cut = self.cut()
         if self._ended.is_set():
             return
         units = None if cut is None else self.units(cut)
         if cut is None or units is None or self.prepared.query is None or not self._comes_early(cut, units, self.prepared.query):
-            yield self._exact()
+            if not self.only_early:
+                yield self._exact()
             return
         try:
             yield from self._progressive(cut, units, self.prepared.query)
@@ -112,7 +124,8 @@ class Run:
                 return
             logger.info("no more progressive answers (%s); the exact one follows", trouble)
             self._let_go()
-            yield self._exact()
+            if not self.only_early:
+                yield self._exact()
         except EngineError:
             if not self._ended.is_set():  # a stop takes the log away, also while it is being written
                 raise

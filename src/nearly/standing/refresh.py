@@ -27,6 +27,9 @@ from nearly.standing.upkeep import CHANGE, FIRST, SAME, WHOLE, StandingRefresh, 
 
 logger = logging.getLogger(__name__)
 
+LONG = 1.0
+"""A refresh that is expected to take so many seconds is worth an estimate before it."""
+
 
 @deep_recursion()
 def begin(upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction) -> StandingRefresh:
@@ -73,7 +76,10 @@ def _together(
             course = _Course.of(upkeep, now, prediction)
             if isinstance(course, StandingRefresh):
                 found[place] = course
-            elif course.is_whole:
+                continue
+            if upkeep.early is not None and course.seconds >= LONG:
+                upkeep.early(now)
+            if course.is_whole:
                 found[place] = _as_a_whole(upkeep, now, prediction, WHOLE, course.reason, course.changed)
             else:
                 opened.enter_context(course.opened())
@@ -120,6 +126,11 @@ class _Course:
         pays, expected = upkeep.pays(tables, changed)
         told = f"expected to take {expected:.3f} s"
         return cls(upkeep, tables, prediction, changed, not pays, told, expected, began)
+
+    @property
+    def seconds(self) -> float:
+        """What it is expected to take, as far as is known."""
+        return self.upkeep.whole_seconds if self.is_whole else self.expected or 0.0
 
     def opened(self) -> ExitStack:
         stack, upkeep = ExitStack(), self.upkeep

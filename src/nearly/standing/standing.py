@@ -4,7 +4,8 @@
     for answer in s: ...                    # the present answer, then every new one, until it ends
     s.answer   s.refresh()   s.status()   s.explain()   s.complete("orders")   s.stop()
 
-Law: every answer is exact for the versions of the tables that it names (`answer.stats["versions"]`).
+Law: every answer is exact for the versions of the tables that it names (`answer.stats["versions"]`). Before a refresh that takes
+long, whoever iterates is given an estimate of its answer with bounds, which says that it is not exact.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -22,15 +23,16 @@ from nearly.answer import Answer
 from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, NearlyError, unknown
 from nearly.printing.html import card
+from nearly.progressive.run import Request, Run
 from nearly.standing.actions import DISK
 from nearly.standing.arrivals import Arrival, Forecast, Prediction, Score, differs
 from nearly.standing.drawing import StandingStatus, drawn, status_of
-from nearly.standing.maintained import present
+from nearly.standing.maintained import prepared_over, present, versions
 from nearly.standing.planner import StateBudget
 from nearly.standing.policy import RefreshPolicy
 from nearly.standing.refresh import advance, begin, changed_since
 from nearly.standing.states import StateRows
-from nearly.standing.upkeep import SAME, StandingRefresh, Upkeep
+from nearly.standing.upkeep import EARLY, SAME, StandingRefresh, Upkeep
 from nearly.standing.watching import Telling
 
 logger = logging.getLogger(__name__)
@@ -66,6 +68,10 @@ class Standing:
     _over: bool = False
     _news: threading.Condition = field(default_factory=threading.Condition)
     _answer: Answer | None = None
+    _newest: Answer | None = None
+    """The last answer, or an estimate of the one that is being computed."""
+    _looking: int = 0
+    """How many iterate over it."""
     _planned_for: Prediction | None = None
 
     def __repr__(self) -> str:
@@ -154,19 +160,27 @@ class Standing:
             self._telling.forget()
 
     def __iter__(self) -> Iterator[Answer]:
-        """The present answer, then every new one; those that come while an answer is looked at are one."""
+        """The present answer, then every new one, long ones after an estimate; those that come while one is looked at are one."""
         seen = 0
-        while True:
-            with self._news:
-                while self._number <= seen and not self._over and self.error is None:
-                    self._news.wait()
-                if self._number <= seen:
-                    if self.error is not None and not self._over:
-                        raise self.error
-                    return
-                seen, found = self._number, self._answer
-            if found is not None:
-                yield found
+        self._look(1)
+        try:
+            while True:
+                with self._news:
+                    while self._number <= seen and not self._over and self.error is None:
+                        self._news.wait()
+                    if self._number <= seen:
+                        if self.error is not None and not self._over:
+                            raise self.error
+                        return
+                    seen, found = self._number, self._newest
+                if found is not None:
+                    yield found
+        finally:
+            self._look(-1)
+
+    def _look(self, change: int) -> None:
+        with self._news:
+            self._looking += change
 
     def _refuse_over(self) -> None:
         self._upkeep.engine.life.refuse_over()
@@ -179,6 +193,7 @@ class Standing:
     def begin(self) -> None:
         """The first answer."""
         upkeep = self._upkeep
+        upkeep.early = self.publish_early
         tables = present(upkeep.engine, upkeep.query)
         self.forecast.past = type(self.forecast.past)(_rows(tables), self.forecast.past.batches)
         said = self._planned_for = self.forecast.look_ahead(self.policy.next)
@@ -225,10 +240,29 @@ class Standing:
             self._at = time.monotonic()
             if refresh.strategy != SAME or before is None:
                 self._number += 1
+                self._newest = self._answer
                 self._news.notify_all()
         if self._telling is not None and before is not None and refresh.strategy != SAME:
             self._telling.add(before, self.answer)
         self._end_if_complete()
+
+    def publish_early(self, tables: dict[str, Table]) -> None:
+        """Show whoever iterates an estimate over new versions of the tables; the exact answer takes long, and follows."""
+        if not self._looking:
+            return
+        upkeep = self._upkeep
+        try:
+            found = Run(upkeep.engine, prepared_over(upkeep.engine, self.text, tables.values()), Request()).early()
+        except NearlyError as trouble:  # whatever it is, the refresh meets it again
+            upkeep.engine.life.refuse_over()
+            logger.info("no estimate of standing query %r: %s", self.name, trouble)
+            return
+        if found is not None and not found.exact:
+            stats = {**found.stats, "versions": versions(tables), "refresh": EARLY, "name": self.name}
+            with self._news:
+                self._newest = replace(found, source="standing", stats=stats)
+                self._number += 1
+                self._news.notify_all()
 
     def tell(self) -> None:
         """Tell the watcher of what was published; not while states are locked."""
@@ -258,14 +292,15 @@ class Standing:
             self._telling.forget(LAST_WORDS)
 
     def _end(self, *, forget: bool) -> None:
-        if not self._over:
-            if self._home is not None:
-                self._home.left(self, forget)
-            if not self._upkeep.engine.life.is_over:
-                self._upkeep.release()
-            with self._news:
-                self._over = True
-                self._news.notify_all()
+        with self._news:
+            if self._over:
+                return
+            self._over = True
+            self._news.notify_all()
+        if self._home is not None:
+            self._home.left(self, forget)
+        if not self._upkeep.engine.life.is_over:
+            self._upkeep.release_soon()
 
 
 def refresh_all(one: Standing) -> list[Standing]:

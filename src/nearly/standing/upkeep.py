@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -20,8 +21,8 @@ from nearly.standing.operators import Operator, Sizes, operators
 from nearly.standing.planner import Planned, StateBudget, choose
 from nearly.standing.states import StateRows, StateStore
 
-FIRST, CHANGE, WHOLE, SAME = "first", "change", "whole", "same"
-"""How an answer came about: the first one; from changes; computed as a whole; or nothing had changed."""
+FIRST, CHANGE, WHOLE, SAME, EARLY = "first", "change", "whole", "same", "early"
+"""How an answer came about: the first one; from changes; computed as a whole; nothing had changed; or an estimate before it."""
 HORIZON = 10.0
 """A state is made if it pays within so many refreshes like the next: it is made when the answer is there, and nobody waits."""
 SURE = 1.0
@@ -77,6 +78,8 @@ class Upkeep:
     allowed: Allowed = field(default_factory=Allowed)
     fixed: Collection[Plan] | None = None
     forced: str | None = None
+    early: Callable[[dict[str, Table]], None] | None = None
+    """Is called before a refresh that takes long, with the tables that it will be of."""
     tables: dict[str, Table] = field(default_factory=dict)
     basis: Hashable = None
     answer: pa.Table | None = None
@@ -121,6 +124,16 @@ class Upkeep:
         with self.store.lock:
             self.store.forget(self.held.values(), self.user)
             self.held.clear()
+
+    def release_soon(self) -> None:
+        """The same, when a refresh that goes on is done; nobody waits for that."""
+        if not self.store.lock.acquire(blocking=False):
+            threading.Thread(target=self.release, name="nearly-standing-lets-go", daemon=True).start()
+            return
+        try:
+            self.release()
+        finally:
+            self.store.lock.release()
 
     def bind(self, tables: Mapping[str, Table]) -> bool:
         """Have a plan that is right for these tables; whether it is another one, and nothing that was kept is of use."""

@@ -49,7 +49,7 @@ from nearly.rewrite.passes import for_sites
 logger = logging.getLogger(__name__)
 
 
-RENDERED = 64
+RENDERED = 32
 """Texts of plans that are remembered."""
 STATIC_ROWS = 100_000
 """A table up to this size is loaded into a worker once and kept there."""
