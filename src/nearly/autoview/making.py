@@ -18,6 +18,7 @@ from nearly.autoview.options import Option
 from nearly.autoview.rewriter import NEW, Rewriter, Rewriting
 from nearly.autoview.store import Encoded, MadeView, NoRoom, ViewStore, encoded
 from nearly.engine.native.failures import NativeFailure
+from nearly.engine.native.running import Running
 from nearly.engine.planner import Prepared
 from nearly.engine.plans import plan_batches
 from nearly.plan.nodes import Plan, Scan
@@ -90,15 +91,18 @@ class Making:
         """Whether making a view slows its query by at most the stated share; all is expected, so that errors are alike."""
         return intended.seconds + intended.rest_seconds <= (1 + self.share) * usual.expected
 
-    def made(self, prepared: Prepared, intended: Intention, usual: Usual | None) -> Encoded | None:
-        """The rows of a view; None where they need too much room or, while their query waits, time."""
+    def made(self, prepared: Prepared, intended: Intention, usual: Usual | None, running: Running | None = None) -> Encoded | None:
+        """The rows of a view; None where they need too much room or, while their query waits, time.
+
+        In the background there is no usual time, and interrupting `running` ends it with `BrokenOff`.
+        """
         began = time.perf_counter()
         tables = [*prepared.snapshot, *(each.table for each in intended.source.views)]
         with self.store.reading(intended.source.views) as there:
             if not there or not all(each.is_sound for each in intended.source.views):
                 return None
             try:
-                batches = plan_batches(self.estimates.engine, intended.source.plan, tables)
+                batches = plan_batches(self.estimates.engine, intended.source.plan, tables, running)
                 with self.estimates.engine.reading(tables):
                     found = encoded(intended.candidate, _timed(batches, began, self._limit(intended, usual)), self.store.limit)
             except (NativeFailure, NoRoom, TooSlow):

@@ -15,6 +15,7 @@ from nearly.autoview.keeping import Deferred, Keeping
 from nearly.autoview.store import MadeView, NoRoom
 from nearly.autoview.upkeep import Lost, moved, present
 from nearly.engine.native.running import Running
+from nearly.engine.plans import BrokenOff
 from nearly.errors import NearlyError
 
 logger = logging.getLogger(__name__)
@@ -142,7 +143,11 @@ class Worker:
         if intended is None:
             return
         began = time.perf_counter()
-        rows = keeping.making.made(prepared, intended, None)
+        try:
+            rows = keeping.making.made(prepared, intended, None, self._running)
+        except BrokenOff:  # by a query, which goes first
+            keeping.deferred.append(waiting)
+            return
         if rows is None:
             return
         seconds = time.perf_counter() - began

@@ -1,8 +1,8 @@
 """Plans to SQL of either kernel, as a syntax tree that is turned into text once.
 
-Every node becomes one SELECT over its children. Inner joins that follow each other are one FROM, with the filters between and above
-them, since an engine orders joins only as far as no other SELECT lies between. A subplan that occurs more than once becomes a
-common table expression.
+Every node becomes one SELECT over its children. Joins that follow each other are one FROM, with the filters between and above them,
+since an engine orders joins only as far as no other SELECT lies between. A subplan that occurs more than once becomes a common
+table expression.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -35,8 +36,7 @@ SPARK = Dialect("spark", spark.expression, spark.sort_key)
 Source = Callable[[Scan | Input], exp.Expr]
 """What a leaf of the plan reads: a table expression whose columns have the leaf's source names."""
 
-CHAINED = ("inner", "cross")
-"""Joins that can be in one FROM: they commute, and all columns are still there after them."""
+INNER = ("inner", "cross")
 _PLACEHOLDER = "_"
 """The column of a relation without columns; SQL has no such relation."""
 
@@ -134,14 +134,25 @@ class _Renderer:
     def _chain(self, plan: nodes.Join) -> tuple[exp.Expr, list[exp.Join]]:
         """What a chain of joins begins with, and what is joined to it, one after the other."""
         rows, tests = _unfiltered(plan.left)
-        if plan.kind in CHAINED and isinstance(rows, nodes.Join) and rows.kind in CHAINED and rows not in self._shared:
+        if self._is_chained(rows) and (not tests or plan.kind in INNER):
             first, joins = self._chain(rows)
         else:
             first, joins, tests = self.query(plan.left), [], ()
         condition = conjunction((*tests, *conjuncts(plan.condition)))
         words = _join_words("inner" if condition is not None and plan.kind == "cross" else plan.kind, self.dialect)
         on = None if condition is None else self.dialect.expression(condition)
-        return first, [*joins, exp.Join(this=self.query(plan.right), on=on, **words)]
+        return first, [*joins, exp.Join(this=self._operand(plan.right), on=on, **words)]
+
+    def _operand(self, plan: Plan) -> exp.Expr:
+        """The right side of a join, which may be a chain in parentheses."""
+        if not self._is_chained(plan):
+            return self.query(plan)
+        first, joins = self._chain(plan)
+        first.set("joins", joins)
+        return exp.Paren(this=first)
+
+    def _is_chained(self, plan: Plan) -> TypeGuard[nodes.Join]:
+        return isinstance(plan, nodes.Join) and plan not in self._shared
 
     def aggregate(self, plan: nodes.GroupBy) -> exp.Expr:
         keys = [self.dialect.expression(key.expression) for key in plan.keys]
