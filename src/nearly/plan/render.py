@@ -43,7 +43,17 @@ _PLACEHOLDER = "_"
 
 def render(plan: Plan, dialect: Dialect, source: Source) -> str:
     """The SQL text of the plan; the result's columns have the plan's unique names, in order."""
-    return _Renderer(plan, dialect, source).text(plan)
+    return text_of(rendered(plan, dialect, source), dialect)
+
+
+def rendered(plan: Plan, dialect: Dialect, source: Source) -> exp.Expr:
+    """The same as a syntax tree; `Unsupported` where the dialect has no form for something."""
+    return _Renderer(plan, dialect, source).tree(plan)
+
+
+def text_of(tree: exp.Expr, dialect: Dialect) -> str:
+    """The text of a tree that is not used any more."""
+    return str(tree.sql(dialect=dialect.name, copy=False))
 
 
 class _Renderer:
@@ -55,11 +65,11 @@ class _Renderer:
         self._common: dict[Plan, str] = {}
         self._definitions: list[exp.CTE] = []
 
-    def text(self, plan: Plan) -> str:
+    def tree(self, plan: Plan) -> exp.Expr:
         query = self.node(plan)
         if self._definitions:
             query.set("with_", exp.With(expressions=self._definitions))
-        return str(query.sql(dialect=self.dialect.name, copy=False))
+        return query
 
     def query(self, plan: Plan) -> exp.Expr:
         """The plan as something to select from: a derived table, or the name of a common table expression."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import threading
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
@@ -42,7 +43,7 @@ from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, Unsupported
 from nearly.plan.nodes import Exchange, Input, Plan, Scan
 from nearly.plan.remembered import Remembered
-from nearly.plan.render import NATIVE, render
+from nearly.plan.render import NATIVE, rendered, text_of
 from nearly.plan.types import is_simple
 from nearly.rewrite.passes import for_sites
 
@@ -57,6 +58,23 @@ STATIC_ROWS = 100_000
 
 Whole = tuple[str, tuple[tuple[str, str], ...]]
 """A query's SQL, and names and SQL of the small tables it reads."""
+
+
+class _Rendered:
+    """A plan that the native engine takes; its text, which takes longer than seeing that it can, is made when it is asked for."""
+
+    def __init__(self, tree: exp.Expr, statics: tuple[tuple[str, str], ...]) -> None:
+        self._tree: exp.Expr | None = tree
+        self._text = ""
+        self._statics = statics
+        self._making = threading.Lock()
+
+    @property
+    def whole(self) -> Whole:
+        with self._making:
+            if self._tree is not None:
+                self._text, self._tree = text_of(self._tree, NATIVE), None
+        return self._text, self._statics
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +93,7 @@ class NativeKernel:
     recent: RecentChanges = field(default_factory=RecentChanges)
     ending: Ending = field(default_factory=Ending)
     """Of the query that it runs."""
-    _rendered: Remembered[tuple[Plan, tuple[Hashable, ...]], Whole] = field(default_factory=lambda: Remembered(RENDERED))
+    _rendered: Remembered[tuple[Plan, tuple[Hashable, ...]], _Rendered] = field(default_factory=lambda: Remembered(RENDERED))
 
     @property
     def local(self) -> Native:
@@ -88,7 +106,7 @@ class NativeKernel:
         if found is not None:
             return found
         try:
-            self.whole(plan)
+            self._known(plan)
         except Unsupported as reason:
             return str(reason)
         return None
@@ -104,7 +122,11 @@ class NativeKernel:
         return None
 
     def whole(self, plan: Plan) -> Whole:
-        """A plan as one query, and the small tables it reads; remembered, since a plan is checked, then run, and run again."""
+        """A plan as one query, and the small tables it reads."""
+        return self._known(plan).whole
+
+    def _known(self, plan: Plan) -> _Rendered:
+        """What a plan is rendered as; remembered, since a plan is checked, then run, and run again."""
         scans = [node for node in plan.walk() if isinstance(node, Scan)]
         tables = [self.catalog.table(scan.table) for scan in scans]
         key = (plan, tuple((table.content, table.base.files) for table in tables))
@@ -181,7 +203,7 @@ class NativeKernel:
         names = {scan: f"share_{place}" for place, scan in enumerate(spread)}
         shares = Shares(self.reader, tables, stage.width)
         views = tuple(tuple((names[scan], shares.view(scan, table, site)) for scan, table in tables) for site in range(stage.width))
-        sql, statics = self._rendering(stage.plan, names) if names else self.whole(stage.plan)
+        sql, statics = self._rendering(stage.plan, names).whole if names else self.whole(stage.plan)
         keys = tuple(key.name for key in stage.exchange.keys) if slots > 1 else ()
         if keys:
             sql = _with_slot(sql, keys, slots)
@@ -192,7 +214,7 @@ class NativeKernel:
     def settings(self) -> Settings:
         return Settings(self.cluster.sites.cores, self.memory_mb, self.cluster.time_zone, self.functions.travelling)
 
-    def _rendering(self, plan: Plan, names: dict[Scan, str]) -> Whole:
+    def _rendering(self, plan: Plan, names: dict[Scan, str]) -> _Rendered:
         """A fragment's SQL, and the small tables it reads; a table in `names` is read by that name."""
         statics: dict[str, str] = {}
 
@@ -209,7 +231,7 @@ class NativeKernel:
                 return exp.Table(this=exp.to_identifier(name, quoted=True))
             return self.stored(leaf)
 
-        return render(plan, NATIVE, source), tuple(statics.items())
+        return _Rendered(rendered(plan, NATIVE, source), tuple(statics.items()))
 
     def stored(self, scan: Scan) -> exp.Expr:
         """A whole table as something to select from."""
