@@ -25,7 +25,7 @@ def catalog(tmp_path: Path) -> Path:
     with keen(), driver_only(tmp_path / "catalog") as db:
         db.register("t", str(tmp_path / "t.parquet"))
         auto = held_still(db.autoview("1MB", policy="lru", slowdown=10))
-        for _ in range(4):
+        for _ in range(9):
             db.sql(TEXT).exact()
         auto.settle()
     return tmp_path / "catalog"

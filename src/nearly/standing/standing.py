@@ -193,7 +193,7 @@ class Standing:
     def begin(self) -> None:
         """The first answer."""
         upkeep = self._upkeep
-        upkeep.early = self.publish_early
+        upkeep.early = self._show_early
         tables = present(upkeep.engine, upkeep.query)
         self.forecast.past = type(self.forecast.past)(_rows(tables), self.forecast.past.batches)
         said = self._planned_for = self.forecast.look_ahead(self.policy.next)
@@ -246,7 +246,7 @@ class Standing:
             self._telling.add(before, self.answer)
         self._end_if_complete()
 
-    def publish_early(self, tables: dict[str, Table]) -> None:
+    def _show_early(self, tables: dict[str, Table]) -> None:
         """Show whoever iterates an estimate over new versions of the tables; the exact answer takes long, and follows."""
         if not self._looking:
             return

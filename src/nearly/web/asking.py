@@ -126,10 +126,12 @@ class ClientQuery:
                 break
 
     def pause(self) -> None:
-        query = self._query
-        if query is not None and not self.over:
+        """Free what it uses until it goes on; one that has not begun begins with a pause."""
+        if not self.over:
             self.paused = True
-            query.pause()
+            query = self._query
+            if query is not None:
+                query.pause()
             self.changed()
 
     def go_on(self) -> None:
@@ -160,6 +162,8 @@ class ClientQuery:
         self._query = query = db.sql(wish.text, confidence=wish.confidence, seed=wish.seed)
         if self._stopped.is_set():
             return
+        if self.paused:
+            query.pause()
         if wish.mode == EXACT:
             yield query.exact()
             return
