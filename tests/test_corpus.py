@@ -93,14 +93,14 @@ def sessions(quick: Any, files: dict[str, Path], tmp_path_factory: pytest.TempPa
 
 
 def runs() -> Iterator[Any]:
-    for case in CASES:
+    for place, case in enumerate(CASES):
         asks_spark = case.notes.keys() & {"error", "kernel"} or "unnamed" in str(case)  # Spark names what has no name
         count = ONE if asks_spark else DRIVER
-        yield pytest.param(case, count, id=f"{case}-{count}")
+        yield pytest.param(case, count, id=f"{case}-{count}", marks=[pytest.mark.long] if place % 3 else [])
     for feature in sorted(SPREAD):
         for place, case in enumerate(each for each in CASES if each.feature == feature):
             if place % 4 < 2:
-                yield pytest.param(case, SEVERAL, id=f"{case}-{SEVERAL}", marks=[pytest.mark.long] if place % 4 else [])
+                yield pytest.param(case, SEVERAL, id=f"{case}-{SEVERAL}", marks=[pytest.mark.long] if place % 12 else [])
 
 
 @pytest.mark.parametrize(("case", "executors"), [*runs()])
@@ -117,7 +117,12 @@ def test_agrees_with_spark(case: QueryCase, executors: int, sessions: Sessions, 
     assert answer.source == case.notes.get("kernel", "native"), query.explain()
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.feature in PLANNED and "error" not in case.notes], ids=str)
+def planned() -> list[Any]:
+    cases = [case for case in CASES if case.feature in PLANNED and "error" not in case.notes]
+    return [pytest.param(case, id=str(case), marks=[pytest.mark.long] if place % 3 else []) for place, case in enumerate(cases)]
+
+
+@pytest.mark.parametrize("case", planned())
 def test_plan_agrees_with_spark(case: QueryCase, sessions: Sessions, oracle: Oracle) -> None:
     query = sessions(ONE).sql(case.text, kernel="spark")
     if "plan:" not in query.explain():

@@ -63,7 +63,7 @@ def expected(function: str, worlds: list[dict[Row, int]], holds: Any, rows: list
     return (min(known), max(known)) if known else (None, None)
 
 
-@pytest.mark.parametrize("seed", first_quick(range(10), 2))
+@pytest.mark.parametrize("seed", first_quick(range(10), 1))
 def test_oracle_range_is_the_range_of_all_instances(seed: int) -> None:
     """2,000 constraint sets in all, six aggregates each, with and without certain rows: both ends are exactly right."""
     draw = random.Random(seed)
@@ -89,7 +89,7 @@ def test_oracle_range_is_the_range_of_all_instances(seed: int) -> None:
             assert found.is_tight
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first_quick(range(3), 1))
 def test_stopping_early_gives_a_wider_range(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for two cells only, the rest of the search becomes doubtful cells: every instance stays inside the range."""
     monkeypatch.setattr("nearly.missing.programmes.problem.decompose", partial(decompose, most=2))

@@ -66,6 +66,7 @@ def test_quantiles_by_key_beside_other_aggregates(stored: Stored, population: Po
     assert np.mean(covered) >= 0.8
 
 
+@pytest.mark.long
 def test_distinct_counts_by_key(stored: Stored, population: Population) -> None:
     """Each key's estimate and interval are those of its own values, and much shorter than the number itself."""
     covered, widths = [], []
@@ -80,6 +81,7 @@ def test_distinct_counts_by_key(stored: Stored, population: Population) -> None:
     assert np.median(widths) < 0.5
 
 
+@pytest.mark.long
 def test_averages_over_keys(stored: Stored, population: Population) -> None:
     """A total divided by the number of keys: intervals cover, and are far from zero."""
     text = "SELECT avg(c) AS a FROM (SELECT tag, count(*) AS c FROM t GROUP BY tag) AS u"

@@ -140,7 +140,7 @@ def _check(db: nearly.Session, files: Path, seed: int) -> int:
     return decided
 
 
-@pytest.mark.parametrize("seeds", [range(6)])
+@pytest.mark.parametrize("seeds", [range(3)])
 def test_law_the_last_answer_is_exact(db: nearly.Session, files: Path, seeds: range) -> None:
     assert sum(_check(db, files, seed) for seed in seeds) > 0
 

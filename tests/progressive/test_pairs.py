@@ -19,6 +19,7 @@ from nearly.engine.stream.task import Pace
 from nearly.progressive.run import Request, Run
 from nearly.rewrite.stream import cut_query
 from tests.fixtures.driver_only import driver_only
+from tests.fixtures.long import first_quick
 
 KEYS = 500
 ORDERS = ("shuffled", "by_time", "by_key")
@@ -103,7 +104,7 @@ def _judged(db: nearly.Session, exact: pa.Table, text: str, seeds: range, sizes:
     return float(np.mean(given)), float(np.mean(held)), float(np.mean(off))
 
 
-@pytest.mark.parametrize("order", ["shuffled", "by_time"])
+@pytest.mark.parametrize("order", first_quick(["shuffled", "by_time"], 1))
 def test_intervals_of_pairs_hold(db: nearly.Session, files: Path, order: str) -> None:
     text = TEXT.format(order)
     given, held, off = _judged(db, _exact(files, text), text, range(12), (16,))

@@ -63,27 +63,33 @@ def _early(trials: Sequence[Trial]) -> Score:
     return added(score for trial in trials for score in (trial.first, trial.later))
 
 
+@pytest.mark.long
 def test_there_are_early_answers(few: list[Trial]) -> None:
     assert not [trial.failure for trial in few if trial.failure]
     assert _early(few).answers > 0.9 * len(few)
 
 
+@pytest.mark.long
 def test_no_interval_without_width_is_wrong(few: list[Trial]) -> None:
     assert _early(few).zero_wrong == 0, _told(few, "ZERO")
 
 
+@pytest.mark.long
 def test_certain_bounds_hold(few: list[Trial]) -> None:
     assert _early(few).hard_broken == 0, _told(few, "CERTAIN")
 
 
+@pytest.mark.long
 def test_no_finite_error_while_rows_are_missing(few: list[Trial]) -> None:
     assert _early(few).false_error == 0, _told(few, "FALSE ERROR")
 
 
+@pytest.mark.long
 def test_complete_answers_have_all_rows(few: list[Trial]) -> None:
     assert _early(few).false_complete == 0, _told(few, "FALSE COMPLETE")
 
 
+@pytest.mark.long
 def test_intervals_cover(few: list[Trial]) -> None:
     """Cells of one answer depend on each other, so the limit is loose."""
     early = _early(few)
@@ -91,6 +97,7 @@ def test_intervals_cover(few: list[Trial]) -> None:
     assert early.covered >= 0.88 * early.given, _told(few, "MISSES")
 
 
+@pytest.mark.long
 def test_runs_to_a_goal_end_right(few: list[Trial]) -> None:
     end = added(trial.end for trial in few)
     assert end.goals == len(few)

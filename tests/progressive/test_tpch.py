@@ -15,6 +15,7 @@ from benchmarks.tpch.queries import NUMBERS, query
 from nearly.engine.stream.task import Pace
 from nearly.progressive.run import Request, Run
 from tests.answer_tpch import SCALE
+from tests.fixtures.long import first_quick
 
 
 @pytest.fixture(scope="module", params=[1, 3])
@@ -30,7 +31,7 @@ def expected(tpch_expected: dict[int, pa.Table]) -> dict[int, pa.Table]:
     return tpch_expected
 
 
-@pytest.mark.parametrize("patience", [0.0, 60.0])
+@pytest.mark.parametrize("patience", first_quick([0.0, 60.0], 1))
 @pytest.mark.parametrize("number", NUMBERS)
 def test_progressive(number: int, patience: float, lake: nearly.Session, expected: dict[int, pa.Table]) -> None:
     """With and without patience for an exact run: the last answer is merged from units, or follows the first one as a whole."""

@@ -72,7 +72,7 @@ def _present(db: nearly.Session) -> dict[str, Table]:
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(each, marks=[pytest.mark.long] if at % 3 else []) for at, each in enumerate(CASES)], ids=str
+    "case", [pytest.param(each, marks=[pytest.mark.long] if at % 6 else []) for at, each in enumerate(CASES)], ids=str
 )
 def test_oracle_incremental_is_recomputed(case: QueryCase, db: nearly.Session, versions: Versions) -> None:
     engine = db._engine
