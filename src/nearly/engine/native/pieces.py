@@ -21,9 +21,11 @@ from nearly.engine.storage.layouts import Layout, Table
 from nearly.errors import EngineError
 from nearly.plan.dialects import native
 from nearly.plan.expressions import Literal
-from nearly.plan.quoting import native_text
+from nearly.plan.quoting import native_name, native_text
 
 _FILES, _GONE = "@files@", "@gone@"
+_HERE = "\0"
+"""Where files go in a text, in which no engine allows it."""
 _ALL = " UNION ALL "
 
 
@@ -36,7 +38,7 @@ class Pieces:
         self._columns = list(columns) or [table.columns[0].name]
         self._reader = reader
         self._literals: dict[Any, str] = {}
-        self._templates: dict[tuple[bool, bool, bool], str] = {}
+        self._templates: dict[tuple[bool, bool, bool], tuple[str, ...]] = {}
 
     def of_blocks(self, blocks: Sequence[Block]) -> str:
         """The rows of some blocks: one scan for the files that are whole, and one for each other file."""
@@ -63,9 +65,8 @@ class Pieces:
         inside = not holes and all(_holds_only(block, name, low, high) for block in blocks)
         if inside and all(run.whole for run in file_runs(blocks)):
             return self._files(files)
-        shown = ", ".join(exp.column(each, quoted=True).sql(dialect="duckdb") for each in self._columns)
         rows = self._files(files, tested=True)
-        return f"SELECT {shown} FROM ({rows}) AS tested WHERE {self._within(low, high, holes)}"
+        return f"SELECT {self._shown} FROM ({rows}) AS tested WHERE {self._within(low, high, holes)}"
 
     def _within(self, low: Any, high: Any, holes: Sequence[tuple[Any, Any]]) -> str:
         column = self._clustering_column
@@ -76,8 +77,12 @@ class Pieces:
         return inside if low is not None else f"({inside} OR {column} IS NULL)"
 
     @cached_property
+    def _shown(self) -> str:
+        return ", ".join(map(native_name, self._columns))
+
+    @cached_property
     def _clustering_column(self) -> str:
-        return str(exp.column(ranged_column(self._table), quoted=True).sql(dialect="duckdb"))
+        return native_name(ranged_column(self._table))
 
     def _literal(self, value: Any) -> str:
         if type(value) is int:
@@ -116,7 +121,8 @@ class Pieces:
         body = self._spliced(self._template(numbered, tested, True), paths)
         return spliced_tables(body, {_GONE: gone_rows(self._layout, paths)})
 
-    def _template(self, numbered: bool = False, tested: bool = False, touched: bool = False) -> str:
+    def _template(self, numbered: bool = False, tested: bool = False, touched: bool = False) -> tuple[str, ...]:
+        """The query around its files."""
         known = (numbered, tested, touched)
         if known not in self._templates:
             columns = self._columns
@@ -124,7 +130,8 @@ class Pieces:
                 columns = [*columns, ranged_column(self._table)]
             gone = f'SELECT * FROM "{_GONE}"' if touched else None
             query = self._reader.query(self._table, self._layout, columns, [_FILES], numbered, gone)
-            self._templates[known] = str(query.sql(dialect="duckdb"))
+            text = spliced_constant(str(query.sql(dialect="duckdb")), _FILES, _HERE)
+            self._templates[known] = tuple(text.split(_HERE))
         return self._templates[known]
 
     @cached_property
@@ -132,9 +139,8 @@ class Pieces:
         """The files some of whose rows may have been deleted."""
         return frozenset(part.path for block in self._layout.blocks if block.gone for part in block.parts)
 
-    def _spliced(self, template: str, paths: Sequence[str]) -> str:
-        quoted = ", ".join(native_text(literal_path(path)) for path in paths)
-        return spliced_constant(template, _FILES, quoted)
+    def _spliced(self, template: tuple[str, ...], paths: Sequence[str]) -> str:
+        return ", ".join(native_text(literal_path(path)) for path in paths).join(template)
 
 
 def ranged_column(table: Table) -> str:
