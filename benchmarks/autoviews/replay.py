@@ -36,6 +36,8 @@ def replayed(chosen: Workload, matrix: Matrix, capacity: float, length: int, cat
         for query in dict.fromkeys(queries):
             db.sql(matrix.texts[query]).exact()
         auto.settle()
+        for query in dict.fromkeys(queries):  # what was measured is not the first time either
+            db.sql(matrix.texts[query]).exact()
         real = 0.0
         served: list[int] = []
         for query in queries:

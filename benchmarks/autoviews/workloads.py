@@ -31,6 +31,11 @@ class Workload:
     tables: dict[str, Path]
     queries: tuple[str, ...]
 
+    @property
+    def largest_bytes(self) -> int:
+        """Bytes of the files of its largest table."""
+        return max(sum(each.stat().st_size for each in path.rglob("*.parquet")) for path in self.tables.values())
+
 
 def workload(name: str, scale: str, most: int) -> Workload:
     """A workload of at most so many queries."""

@@ -72,8 +72,15 @@ class Prepared:
         return f"{self.text} {sorted(table.content for table in self.snapshot)}"
 
 
-KnownPlans = partial(Remembered[Hashable, Prepared], REMEMBERED)
-"""The plans of texts that were asked before: right as long as their tables and the session's settings are what they were."""
+@dataclass(frozen=True, slots=True)
+class KnownPlan:
+    """The plan of a text that was asked before: right as long as its tables and the session's settings are what they were."""
+
+    prepared: Prepared
+    settings: Hashable
+
+
+KnownPlans = partial(Remembered[Hashable, KnownPlan], REMEMBERED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +96,26 @@ class Planner:
     """Whether a table of this name is one of the Spark session that was given."""
     settings: Callable[[], Hashable] = tuple
     """What else a plan hangs on."""
-    _known: Remembered[Hashable, Prepared] = field(default_factory=KnownPlans)
+    _known: Remembered[Hashable, KnownPlan] = field(default_factory=KnownPlans)
 
     def prepare(self, text: str, kernel: str | None = None) -> Prepared:
         """Decide how a query is run; `kernel` forces one, and then what it cannot do is an error."""
         if kernel is not None and kernel not in KERNELS:
             raise unknown("kernel", str(kernel), KERNELS)
-        key = (type(text), str(text), kernel, self.settings())
+        key = (type(text), str(text), kernel)
         known = self._known.get(key)
         if known is not None and self._is_still_right(known):
-            return known
+            return known.prepared
         prepared = self._prepared(text, kernel)
         hangs_on_more = prepared.functions or any(AT in table.name for table in prepared.snapshot)
         if prepared.kernel != "native" or hangs_on_more:
             return prepared
-        self._known.forget_if(lambda other: other.is_outdated_by(prepared))
-        return self._known.add(key, prepared)
+        self._known.forget_if(lambda other: other.prepared.is_outdated_by(prepared))
+        return self._known.add(key, KnownPlan(prepared, self.settings())).prepared
 
-    def _is_still_right(self, prepared: Prepared) -> bool:
+    def _is_still_right(self, known: KnownPlan) -> bool:
         try:
-            return self.is_current(prepared)
+            return known.settings == self.settings() and self.is_current(known.prepared)
         except UnknownName:
             return False
 
