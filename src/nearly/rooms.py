@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nearly.engine.answerers import Answerer, Offer, Question
 
 if TYPE_CHECKING:
+    from nearly.answer import Answer
     from nearly.autoview.autoview import AutoView
     from nearly.engine.changes.changes import Changes
     from nearly.engine.changes.lake_tables.sources import Lakes
     from nearly.engine.engine import Engine
+    from nearly.engine.planner import Prepared
     from nearly.engine.storage.lake_logs.lakes import Lake
     from nearly.missing.contingency import Contingency
     from nearly.standing.catalogue import StandingQueries
@@ -110,9 +112,13 @@ class Rooms:
 
     @property
     def standing(self) -> StandingQueries:
+        from nearly.progressive.run import Request, Run
         from nearly.standing.catalogue import StandingQueries
 
-        return self._once("standing", lambda: StandingQueries(self._engine))
+        def estimated(prepared: Prepared) -> Answer | None:
+            return Run(self._engine, prepared, Request()).early()
+
+        return self._once("standing", lambda: StandingQueries(self._engine, estimated))
 
     @property
     def contingency(self) -> Contingency:

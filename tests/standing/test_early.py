@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.progressive.run import Run
 from nearly.standing import refresh
 from nearly.standing.standing import Standing
 from tests.fixtures.driver_only import driver_only
@@ -71,7 +72,7 @@ def test_nobody_who_iterates_no_estimate(db: nearly.Session, monkeypatch: pytest
     def refuse(*_: object) -> None:
         raise AssertionError("an estimate that nobody looks at")
 
-    monkeypatch.setattr("nearly.standing.standing.Run", refuse)
+    monkeypatch.setattr(Run, "early", refuse)
     with db:
         made = db.standing("select sum(x) as s from t", memory="0B")
         db.insert("t", [{"id": ROWS, "g": 1, "x": 5}])
@@ -83,7 +84,7 @@ def test_an_estimate_that_fails_leaves_the_refresh_alone(db: nearly.Session, mon
     def fail(*_: object) -> None:
         raise nearly.NearlyError("no")
 
-    monkeypatch.setattr("nearly.standing.standing.Run", fail)
+    monkeypatch.setattr(Run, "early", fail)
     with db:
         made = db.standing("select sum(x) as s from t", memory="0B")
         answers = iter(made)

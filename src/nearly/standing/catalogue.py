@@ -12,14 +12,16 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nearly.answer import Answer
 from nearly.engine.costs import Costs
 from nearly.engine.engine import Engine
+from nearly.engine.planner import Prepared
 from nearly.engine.storage.catalog import check_name
 from nearly.engine.storage.durable import write_durably, writing_in
 from nearly.engine.storage.serialise import opened, sealed
@@ -55,11 +57,16 @@ class Wishes:
     on_change: Any = None
 
 
+Estimated = Callable[[Prepared], Answer | None]
+"""An early answer to a query; None where none comes well before the exact one."""
+
+
 class StandingQueries:
     """All standing queries of a session."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, estimated: Estimated = lambda _: None) -> None:
         self._engine = engine
+        self.estimated = estimated
         self._open: dict[str, Standing] = {}
         self._lock = threading.RLock()
         self._files = threading.Lock()

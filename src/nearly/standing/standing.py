@@ -20,10 +20,10 @@ from typing import Protocol
 import pyarrow as pa
 
 from nearly.answer import Answer
+from nearly.engine.planner import Prepared
 from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, NearlyError, unknown
 from nearly.printing.html import card
-from nearly.progressive.run import Request, Run
 from nearly.standing.actions import DISK
 from nearly.standing.arrivals import Arrival, Forecast, Prediction, Score, differs
 from nearly.standing.drawing import StandingStatus, drawn, status_of
@@ -45,6 +45,8 @@ LAST_WORDS = 2.0
 
 class Home(Protocol):
     """Whoever runs several standing queries."""
+
+    def estimated(self, prepared: Prepared) -> Answer | None: ...
 
     def sharing(self, one: Standing) -> list[Standing]: ...
 
@@ -248,11 +250,11 @@ class Standing:
 
     def _show_early(self, tables: dict[str, Table]) -> None:
         """Show whoever iterates an estimate over new versions of the tables; the exact answer takes long, and follows."""
-        if not self._looking:
+        if not self._looking or self._home is None:
             return
         upkeep = self._upkeep
         try:
-            found = Run(upkeep.engine, prepared_over(upkeep.engine, self.text, tables.values()), Request()).early()
+            found = self._home.estimated(prepared_over(upkeep.engine, self.text, tables.values()))
         except NearlyError as trouble:  # whatever it is, the refresh meets it again
             upkeep.engine.life.refuse_over()
             logger.info("no estimate of standing query %r: %s", self.name, trouble)
