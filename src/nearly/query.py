@@ -204,6 +204,7 @@ class Query:
         self._current.resume()
 
     def _answers(self, goal: Goal) -> Iterator[Answer]:
+        self._ending = None  # of an exact answer before: a stop is for the run that begins
         for offer in sorted(self._offers(self._ready, stops=goal.error is not None), key=lambda each: each.seconds):
             for given in _all_of(offer, further=self._using is not None):
                 yield given

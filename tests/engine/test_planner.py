@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[nearly.Sessi
         ("select a frm t where", ParseError, "not a query"),
         ("select , a from t", ParseError, "comma"),
         ("drop table t", ParseError, "only a query"),
+        ("create materialized view v as select a from t", ParseError, "use db.execute"),
         ("select a from u", UnknownName, "'u'"),
         ("select c from t", UnknownName, "'c'"),
         ("select t.c from t", UnknownName, "c"),
@@ -110,6 +112,23 @@ def test_a_remembered_plan_is_of_the_version_that_is_the_last_at_a_time(db: near
     assert db.sql(text).exact().table.to_pylist() == [{"n": 3}]
     db.insert("t", [{"a": 9, "b": "w"}])
     assert db.sql(text).exact().table.to_pylist() == [{"n": 4}]
+
+
+def test_a_remembered_plan_is_of_what_another_session_left(db: nearly.Session, tmp_path: Path) -> None:
+    text = "select count(*) as n from t"
+    assert db.sql(text).exact().table.to_pylist() == [{"n": 3}]
+    with driver_only(tmp_path / "catalog") as other:
+        other.insert("t", [{"a": 9, "b": "w"}])
+        assert db.sql(text).exact().table.to_pylist() == [{"n": 4}]
+
+
+def test_a_remembered_plan_is_of_the_settings_as_they_are(db: nearly.Session) -> None:
+    settings = ["one"]
+    planner = replace(db._engine.planner, settings=lambda: settings[0])
+    before = planner.prepare("select a from t")
+    assert planner.prepare("select a from t") is before
+    settings[0] = "another"
+    assert planner.prepare("select a from t") is not before
 
 
 def test_what_is_no_text_is_refused_each_time(db: nearly.Session) -> None:

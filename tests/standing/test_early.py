@@ -63,6 +63,8 @@ def test_an_estimate_comes_before_the_exact_answer(db: nearly.Session) -> None:
     assert exact.exact
     assert 0 < estimate.progress < 1
     assert estimate.error > 0
+    assert estimate.table.num_rows == exact.table.num_rows
+    assert None not in estimate.hard_low.column("n").to_pylist()
     for name in ("s", "n"):
         sides = zip(estimate.hard_low.column(name).to_pylist(), exact.table.column(name).to_pylist(), strict=True)
         assert all(low is None or low <= value for low, value in sides)
@@ -111,3 +113,19 @@ def test_stopping_waits_for_no_refresh(db: nearly.Session) -> None:
         worker.join()
         assert made.is_over
         assert db.standings == ()
+
+
+def test_a_refresh_that_fails_takes_its_estimate_back(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise nearly.EngineError("the disk is gone")
+
+    with db:
+        made = db.standing("select sum(x) as s from t", memory="0B")
+        answers = iter(made)
+        first = next(answers)
+        db.insert("t", [{"id": ROWS, "g": 1, "x": 5}])
+        monkeypatch.setattr(refresh, "_as_a_whole", fail)
+        with pytest.raises(nearly.EngineError, match="the disk"):
+            made.refresh()
+        assert next(iter(made)) is first
+        assert made.answer is first

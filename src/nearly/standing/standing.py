@@ -266,6 +266,11 @@ class Standing:
                 self._number += 1
                 self._news.notify_all()
 
+    def _forget_estimate(self) -> None:
+        """The answer that was estimated does not come; who begins to iterate begins with the last one that did."""
+        with self._news:
+            self._newest = self._answer
+
     def tell(self) -> None:
         """Tell the watcher of what was published; not while states are locked."""
         if self._telling is not None:
@@ -332,7 +337,13 @@ def _refreshed(running: list[Standing]) -> list[Standing]:
     engine = running[0]._upkeep.engine
     tables = {table.name.lower(): table for table in engine.catalog.together(sorted(names))}
     said = [each.look_ahead(tables) for each in running]
-    for each, refresh in zip(running, advance([each._upkeep for each in running], tables, said), strict=True):
+    try:
+        found = advance([each._upkeep for each in running], tables, said)
+    except BaseException:
+        for each in running:
+            each._forget_estimate()
+        raise
+    for each, refresh in zip(running, found, strict=True):
         each.publish(refresh)
     return running
 
