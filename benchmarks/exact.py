@@ -8,14 +8,14 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 
 from benchmarks.agreement import difference, loose_difference
 from benchmarks.engines import Engine, duckdb_alone, nearly_exact, spark_sql, start_spark
 from benchmarks.memory import PeakMemory
-from benchmarks.report import Record, median, print_summary, print_table, write_json
+from benchmarks.options import parsed
+from benchmarks.report import Record, median, print_report, write_json
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
 from benchmarks.tpch.queries import NUMBERS, query
 
@@ -57,12 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"q{number:02} done", file=sys.stderr, flush=True)
     spark.stop()
     summary = summarize(rows)
-    print_table([column for column in COLUMNS if any(column in each for each in rows)], rows)
-    for each in rows:
-        if each["problem"]:
-            print(f"{each['query']}: {each['problem']}")
-    print()
-    print_summary(summary)
+    print_report([column for column in COLUMNS if any(column in each for each in rows)], rows, summary)
     if options.json:
         settings: Record = {"benchmark": "exact", "sf": options.sf, "repeat": options.repeat}
         write_json(options.json, settings, summary, rows)
@@ -77,12 +72,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--no-warm-up", action="store_true", help="leave out the unmeasured first run of each engine")
     parser.add_argument("--engines", type=_names, default=ENGINES, help="such as spark,duckdb (default all three)")
     parser.add_argument("--executors", type=int, help="passed to nearly.connect")
-    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
-    parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where sf<N> is, or is generated")
-    parser.add_argument("--json", type=Path, help="write the report to this file")
-    options = parser.parse_args(arguments)
-    if options.tiny:
-        vars(options).update(TINY)
+    options = parsed(parser, arguments, DEFAULT_DIRECTORY, TINY)
     if options.repeat < 1:
         parser.error("--repeat must be at least 1")
     return options

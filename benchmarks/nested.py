@@ -9,12 +9,12 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 import nearly
 from benchmarks.agreement import difference
 from benchmarks.engines import start_spark
-from benchmarks.report import Record, print_summary, print_table, write_json
+from benchmarks.options import parsed
+from benchmarks.report import Record, print_report, write_json
 from benchmarks.synthetic import SBI, ensure_synthetic
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
 from benchmarks.tpch.queries import query
@@ -61,9 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ),
         "baseline_last_over_first": max(baselines, default=None),
     }
-    print_table(COLUMNS, rows)
-    print()
-    print_summary(summary)
+    print_report(COLUMNS, rows, summary)
     if options.json:
         write_json(options.json, {"benchmark": "nested", "sf": options.sf, "batches": options.batches}, summary, rows)
     return 0 if all(row["equal"] for row in rows) else 1
@@ -73,13 +71,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run bench nested", description=__doc__)
     parser.add_argument("--sf", choices=sorted(PARTS, key=float), default="1", help="scale factor (default 1)")
     parser.add_argument("--batches", type=int, default=16, help="batches of about equal rows, after a small one (default 16)")
-    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
-    parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where sf<N> is, or is generated")
-    parser.add_argument("--json", type=Path, help="write the report to this file")
-    options = parser.parse_args(arguments)
-    if options.tiny:
-        vars(options).update(TINY)
-    return options
+    return parsed(parser, arguments, DEFAULT_DIRECTORY, TINY)
 
 
 def texts(scale: str) -> list[tuple[str, str]]:

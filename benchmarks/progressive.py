@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -19,7 +18,8 @@ from benchmarks.agreement import difference, loose_difference
 from benchmarks.cold import cold_first
 from benchmarks.engines import Engine, duckdb_alone, spark_sql, start_spark
 from benchmarks.memory import PeakMemory
-from benchmarks.report import Record, Value, median, print_summary, print_table, show, write_json
+from benchmarks.options import parsed
+from benchmarks.report import Record, Value, median, print_report, show, write_json
 from benchmarks.synthetic import SBI, deep_query, ensure_synthetic
 from benchmarks.timeline import good_from, own, timeline
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
@@ -59,12 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     db.close()
     spark.stop()
     summary = summarize(rows)
-    print_table(COLUMNS, rows)
-    for each in rows:
-        if each["problem"]:
-            print(f"{each['query']}: {each['problem']}")
-    print()
-    print_summary(summary)
+    print_report(COLUMNS, rows, summary)
     return 1 if summary["mismatches"] else 0
 
 
@@ -93,13 +88,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--no-cold", action="store_true", help="leave out the first answers of fresh processes")
     parser.add_argument("--deep", action="store_true", help="also the slow-buffering query and WAKE's synthetic depths 0 to 10")
     parser.add_argument("--prepare", action="store_true", help="orders and customers in buckets of the customer's key before")
-    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
-    parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where sf<N> is, or is generated")
-    parser.add_argument("--json", type=Path, help="write the report to this file")
-    options = parser.parse_args(arguments)
-    if options.tiny:
-        vars(options).update(TINY)
-    return options
+    return parsed(parser, arguments, DEFAULT_DIRECTORY, TINY)
 
 
 def texts(options: argparse.Namespace) -> list[tuple[str, str]]:

@@ -45,6 +45,16 @@ def print_summary(summary: Record) -> None:
         print(f"{name.ljust(width)}  {show(value)}")
 
 
+def print_report(columns: Sequence[str], rows: Sequence[Record], summary: Record) -> None:
+    """Print the rows, what went wrong in them (`problem`, by `query`), and the figures."""
+    print_table(columns, rows)
+    for row in rows:
+        for problem in str(row.get("problem") or "").splitlines():
+            print(f"{row['query']}: {problem}")
+    print()
+    print_summary(summary)
+
+
 def write_json(path: Path, settings: Record, summary: Record, rows: Sequence[Record]) -> None:
     """Write the report, with the machine it comes from, whole or not at all."""
     machine = {"system": platform.platform(), "python": platform.python_version(), "cores": os.cpu_count()}

@@ -11,14 +11,14 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 import nearly
 from benchmarks.agreement import difference, loose_difference
 from benchmarks.engines import Engine, duckdb_alone, spark_sql, start_spark
-from benchmarks.report import Record, Value, median, print_summary, print_table, write_json
+from benchmarks.options import parsed
+from benchmarks.report import Record, Value, median, print_report, write_json
 from benchmarks.retailer.data import DEFAULT_DIRECTORY, ensure_tables
 from benchmarks.retailer.queries import NAMES, NUMBERS, query
 from benchmarks.timeline import Look, own, timeline
@@ -57,12 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if spark is not None:
         spark.stop()
     summary = summarize(rows)
-    print_table(COLUMNS, rows)
-    for row in rows:
-        for problem in str(row["problem"] or "").splitlines():
-            print(f"{row['query']}: {problem}")
-    print()
-    print_summary(summary)
+    print_report(COLUMNS, rows, summary)
     if options.json:
         settings: Record = {"benchmark": "retail", "scale": options.scale, "repeat": options.repeat, "seeds": options.seeds}
         write_json(options.json, settings, summary, rows)
@@ -79,12 +74,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--eager", action="store_true", help="judge early answers also where the exact one is expected soon")
     parser.add_argument("--no-spark", action="store_true", help="no Spark at all: DuckDB judges, and nearly runs in this process")
-    parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
-    parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where scale<N> is, or is generated")
-    parser.add_argument("--json", type=Path, help="write the report to this file")
-    options = parser.parse_args(arguments)
-    if options.tiny:
-        vars(options).update(TINY)
+    options = parsed(parser, arguments, DEFAULT_DIRECTORY, TINY)
     if options.repeat < 1:
         parser.error("--repeat must be at least 1")
     return options
