@@ -20,7 +20,7 @@ from pathlib import Path
 
 import nearly
 from benchmarks.report import Record, median, print_summary, print_table, write_json
-from benchmarks.standings.arriving import DELETES, KEYS, Arriving, Tables, arrive
+from benchmarks.standings.arriving import DELETES, KEYS, Arriving, Tables, arrived_in
 from benchmarks.standings.arriving_movies import arrive_movies
 from benchmarks.standings.course import GREEDY, KEEP_ALL, OURS, RECOMPUTE, UNLIMITED, Courses, Run
 from benchmarks.standings.oracles import least, random_tree
@@ -42,11 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 1 when an answer was wrong."""
     options = parse(arguments)
     directory = Path(tempfile.mkdtemp(prefix="nearly-bench-standing-", dir=options.work))
+    tables = directory if options.arrived is None else options.arrived
     try:
         source = ensure_tables(options.sf, options.data)
-        with nearly.connect(path=directory / "catalog", lazy=True) as db:
+        tables.mkdir(parents=True, exist_ok=True)
+        with nearly.connect(path=tables / "catalog", lazy=True) as db:
             began = time.perf_counter()
-            data = arrive(db, source, directory)
+            data = arrived_in(db, source, tables)
             print(f"data arrived in {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)
             store = StateStore(db._engine)
             costs = Costs()
@@ -74,6 +76,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")
     parser.add_argument("--data", type=Path, default=DEFAULT_DIRECTORY, help="where the tables are, or are generated")
     parser.add_argument("--work", type=Path, help="where the changing tables are put (default: the temporary directory)")
+    parser.add_argument("--arrived", type=Path, help="where the changing tables are kept, to measure experiments apart")
     parser.add_argument("--json", type=Path, help="also write a report to this file")
     options = parser.parse_args(arguments)
     if options.tiny:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -94,7 +94,7 @@ class TableReader:
         if not moved.parts:
             types = {column.name: to_arrow(column.type) for column in moved.after.columns} | {WEIGHT: pa.int64()}
             return pa.schema([(each, types[each]) for each in columns]).empty_table()
-        if moved.most_rows > MOST_KEPT:
+        if moved.most_rows > MOST_KEPT or self._is_quickly_read(moved, columns):
             return " UNION ALL ".join(reader.part(part, columns, WEIGHT) for part in moved.parts)
         local = self.kernel.local
 
@@ -104,6 +104,13 @@ class TableReader:
             )
 
         return self.kernel.recent.rows(moved.after, _identity(moved), columns, read)
+
+    def _is_quickly_read(self, moved: Moved, columns: Sequence[str]) -> bool:
+        """Whether a change is in files of its own and nobody else asked for it yet: then it is read where it lies, not kept."""
+        identity, recent = _identity(moved), self.kernel.recent
+        if any(part.named for part in moved.parts) or recent.holds(identity, columns):
+            return False
+        return not recent.was_asked(identity)
 
     def columns_of(self, table: Table) -> tuple[str, ...]:
         """Those that some scan reads; one at least, since rows without columns cannot be counted."""
