@@ -53,8 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             store = StateStore(db._engine)
             costs = Costs()
             costs.measure()
+            rows: list[Record] = []
             try:
-                rows = list(Experiments(data, Courses(db, store, costs), directory, options).all())
+                for row in Experiments(data, Courses(db, store, costs), directory, options).all():
+                    rows.append(row)
+                    if options.json:  # what was measured stays, however it ends
+                        write_json(options.json, {"benchmark": "standing", "sf": options.sf}, {}, rows)
+            except KeyboardInterrupt:
+                print("interrupted: the summary is of what was measured so far", file=sys.stderr)
             finally:
                 store.close()
     finally:

@@ -13,7 +13,7 @@ Law: what needs an empty change needs nothing: a term with an empty change vanis
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from nearly.engine.costs import Constants
@@ -108,6 +108,8 @@ class Prices:
         return 2 * self.constants.fixed + self.work(came + went)
 
 
+TELLING = 3
+"""Stages that tell how kept groups changed, beyond what adds to them."""
 Actions = Callable[[Operator], Sequence[Action]]
 
 
@@ -135,10 +137,11 @@ def materialising(op: Operator, prices: Prices, allowed: Allowed | None = None) 
     return found
 
 
-def _kept(name: str, op: Operator, prices: Prices, place: str, change: Way) -> Action:
-    """The rows are kept: by their key, or all of them, they are there."""
-    met, full = (change.seconds + prices.scan(op.after, columns, place) for columns in (1, op.columns))
-    return Action(name, (Kept(op.plan, op.bytes, place),), change, Way(change.takes, met), Way(change.takes, full))
+def _kept(name: str, op: Operator, prices: Prices, place: str, upkeep: Way, telling: float = 0.0) -> Action:
+    """The rows are kept: by their key, or all of them, they are there; `telling` others how they changed may cost more."""
+    change = replace(upkeep, seconds=upkeep.seconds + telling)
+    met, full = change.seconds + prices.scan(op.after, 1, place), upkeep.seconds + prices.scan(op.after, op.columns, place)
+    return Action(name, (Kept(op.plan, op.bytes, place),), change, replace(change, seconds=met), replace(upkeep, seconds=full))
 
 
 def _take(op: Operator, what: str) -> str:
@@ -179,7 +182,10 @@ def _sort(op: Operator, prices: Prices) -> Iterator[Action]:
 
 
 def _aggregate(op: Operator, prices: Prices) -> Iterator[Action]:
-    """I11: dropped and grouped again, or kept and added to; where that cannot be, touched groups need all their rows."""
+    """I11: dropped and grouped again, or kept and added to; where that cannot be, touched groups need all their rows.
+
+    To tell which groups were and are, those that are touched are looked up first, then added to: some stages more.
+    """
     (child,) = op.inputs
     again = prices.constants.stage + prices.work(child.after * prices.constants.group)
     yield Action("drop groups", (), Way((_all(child),), again if op.change else 0.0), Way((ALL,), again), Way((ALL,), again))
@@ -189,7 +195,7 @@ def _aggregate(op: Operator, prices: Prices) -> Iterator[Action]:
         added += prices.work(child.after * prices.constants.probe)
     for place in prices.places():
         upkeep = added + prices.insert(op, place) + prices.make(op, place)
-        yield _kept("keep groups", op, prices, place, Way(takes, upkeep))
+        yield _kept("keep groups", op, prices, place, Way(takes, upkeep), TELLING * prices.constants.stage if op.change else 0.0)
 
 
 def _all(op: Operator) -> str:

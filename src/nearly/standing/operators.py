@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Plan, Project, Scan, SetOperation, Sort, Values
+from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Limit, Plan, Project, Scan, SetOperation, Sort, Values
 from nearly.plan.schema import FindTable
 from nearly.plan.types import BOOLEAN, BYTE, DATE, FLOAT, INT, SHORT, DataType, Decimal
 from nearly.rewrite.delta.partials import is_mergeable
@@ -99,6 +99,8 @@ def operators(plan: Plan, sizes: Sizes) -> Operator:
     if below is not plan:
         child = operators(plan.children[0], sizes)
         return _made(ROWS, plan, (child,), sizes, child.change)
+    if isinstance(plan, Limit) and isinstance(plan.child, Sort):  # the first rows need no whole order
+        return _made(WHOLE, plan, (operators(plan.child.child, sizes),), sizes, 0.0)
     inputs = tuple(operators(child, sizes) for child in plan.children)
     match plan:
         case Join():
@@ -111,8 +113,7 @@ def operators(plan: Plan, sizes: Sizes) -> Operator:
             return _made(UNION, plan, inputs, sizes, sum(each.change for each in inputs))
         case Apply(keys=None):
             return _made(ROWS, plan, inputs, sizes, inputs[0].change)
-    changed = any(each.change for each in inputs)
-    return _made(WHOLE, plan, inputs, sizes, 2 * sizes.of(plan) if changed else 0.0)
+    return _made(WHOLE, plan, inputs, sizes, 0.0)
 
 
 def _scan(plan: Plan, leaf: Plan, sizes: Sizes) -> Operator:
@@ -130,7 +131,10 @@ def _made(kind: str, plan: Plan, inputs: tuple[Operator, ...], sizes: Sizes, cha
     rows = sizes.of(plan)
     given = sum(each.rows for each in inputs)
     share = rows / given if given else 1.0
-    change = change if kind == WHOLE else change * min(1.0, share)
+    if kind == WHOLE:
+        change = 2 * rows if any(each.change for each in inputs) else 0.0
+    else:
+        change *= min(1.0, share)
     shrinks = kind == WHOLE or any(each.shrinks for each in inputs)
     return Operator(kind, plan, rows, change, rows + change, sizes.width(plan), inputs, shrinks=shrinks)
 

@@ -106,11 +106,8 @@ class TableReader:
         return self.kernel.recent.rows(moved.after, _identity(moved), columns, read)
 
     def _is_quickly_read(self, moved: Moved, columns: Sequence[str]) -> bool:
-        """Whether a change is in files of its own and nobody else asked for it yet: then it is read where it lies, not kept."""
-        identity, recent = _identity(moved), self.kernel.recent
-        if any(part.named for part in moved.parts) or recent.holds(identity, columns):
-            return False
-        return not recent.was_asked(identity)
+        """Whether a change is in files of its own: reading some of its rows there is as quick as it is from memory."""
+        return not any(part.named for part in moved.parts) and not self.kernel.recent.holds(_identity(moved), columns)
 
     def columns_of(self, table: Table) -> tuple[str, ...]:
         """Those that some scan reads; one at least, since rows without columns cannot be counted."""
