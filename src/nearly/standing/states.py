@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -166,7 +166,7 @@ class StateStore:
         return f"{_DISK}.main."
 
     @contextmanager
-    def weighing(self, found: Moving, states: Iterable[StateRows]) -> Iterator[None]:
+    def weighing(self, found: Moving, states: Collection[StateRows]) -> Iterator[None]:
         """Measure by how many bytes states grow meanwhile, all at once: each by its share of the values that came."""
         places = {place: [state for state in states if state.place == place] for place in (MEMORY, DISK)}
         values = {state.table: state.values for state in states}

@@ -104,11 +104,14 @@ class StageRunner:
 
     def rows(self, plan: Plan) -> pa.Table:
         """The rows of a plan that no stage reads, in its order."""
-        left = self._left(plan) or plan
+        began, left = time.perf_counter(), self._left(plan) or plan
         if self.sites is not None and self.sites.takes(left):
-            return self._on_sites(left)
-        self.space.keep(ASKED_FOR, self.sql(self._slices.applied(left)))  # DuckDB plans twice what is asked for as Arrow
-        return self.space.rows(ASKED_FOR)
+            found = self._on_sites(left)
+        else:
+            self.space.keep(ASKED_FOR, self.sql(self._slices.applied(left)))  # DuckDB plans twice what is asked for as Arrow
+            found = self.space.rows(ASKED_FOR)
+        self.runs.append(StageRun(ASKED_FOR, found.num_rows, time.perf_counter() - began))
+        return found
 
     def query(self, plan: Plan) -> str | None:
         """The query of a plan for a statement of its own; None where it has no rows."""
@@ -175,7 +178,8 @@ class StageRunner:
         """Whether a column of a stage holds no null; of what is no stage nothing is known."""
         known = (name, column)
         if known not in self._present:
-            self._show_changes()
+            if name in self._given:
+                self._show_changes()
             nulls = f"SELECT 1 FROM {native_name(name)} WHERE {native_name(column)} IS NULL LIMIT 1"
             self._present[known] = name in self._filled and not self.space.execute(nulls)
         return self._present[known]
