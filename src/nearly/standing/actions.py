@@ -150,10 +150,11 @@ def _take(op: Operator, what: str) -> str:
 
 
 def _scan(op: Operator, prices: Prices) -> Action:
-    """I8: no state."""
+    """I8: no state. A table that changes is read in another version each time, one that does not is known already."""
     per_value = prices.constants.scan
     changed = prices.constants.stage + prices.work(op.change * op.columns * per_value) if op.change else 0.0
-    full = prices.constants.stage + prices.work(op.read * per_value)
+    begun = prices.constants.stage if op.change else 2 * prices.constants.fixed
+    full = begun + prices.work(op.read * per_value)
     met = changed + full + prices.work(op.after * prices.constants.probe)
     return Action("scan", (), Way((), changed), Way((), met), Way((), full))
 
