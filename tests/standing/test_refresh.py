@@ -14,7 +14,8 @@ from nearly.engine.native.failures import NativeFailure
 from nearly.errors import NearlyError
 from nearly.plan.nodes import GroupBy, Join
 from nearly.standing import states
-from nearly.standing.actions import DISK, MEMORY
+from nearly.standing import upkeep as upkeeps
+from nearly.standing.actions import DISK, MEMORY, Kept
 from nearly.standing.arrivals import Expected
 from nearly.standing.maintained import maintained, present
 from nearly.standing.operators import Sizes, operators
@@ -125,8 +126,10 @@ def test_law_any_states_give_the_same_answers(text: str, history: Histories) -> 
 def test_groups_are_added_to(text: str, grows: bool, few: int, history: Histories, monkeypatch: pytest.MonkeyPatch) -> None:
     """What changed is added to kept groups, written anew or where they lie; those that end are gone, and sums of nothing null."""
     monkeypatch.setattr(states, "FEW_GROUPS", few)
+    if text == SUMS[1]:
+        monkeypatch.setattr(upkeeps, "Kept", lambda plan, size: Kept(plan, size, DISK))
     db, store = history.db, StateStore(history.db._engine)
-    upkeep = upkeep_of(history, store, text, "one", StateBudget(1e9))
+    upkeep = upkeep_of(history, store, text, "one", StateBudget(1e9, 1e9))
     upkeep.fixed, upkeep.forced = [node for node in upkeep.plan.walk() if isinstance(node, GroupBy)][:1], CHANGE
     begin(upkeep, present(upkeep.engine, upkeep.query), PREDICTION)
     for step in range(6):
@@ -138,6 +141,7 @@ def test_groups_are_added_to(text: str, grows: bool, few: int, history: Historie
         assert refresh.strategy == CHANGE
         judge(history, upkeep)
         (state,) = upkeep.held.values()
+        assert state.place == (DISK if text == SUMS[1] else MEMORY)
         assert state.rows == db._engine.at(upkeep.tables.values()).native.run_here(next(iter(upkeep.held))).num_rows
     upkeep.release()
     store.close()
