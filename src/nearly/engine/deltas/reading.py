@@ -18,7 +18,7 @@ from nearly.rewrite.delta.changed import BEFORE, WEIGHT
 from nearly.rewrite.sample.push_hash import drawn_below, tables_drawn
 
 MOST_KEPT = 1_000_000
-"""A change of so many rows is kept in memory for whoever asks next; a larger one is read where it lies."""
+"""A change whose rows lie among others is kept in memory for whoever asks next, up to so many; a larger one is read again."""
 
 
 def shown_name(table: str) -> str:

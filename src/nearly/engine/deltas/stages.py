@@ -75,17 +75,16 @@ class StageRunner:
             if source not in asked:
                 continue
             rows = self.tables.change(moved, name)
-            if isinstance(rows, str) and asked[source] > 1:
+            if not isinstance(rows, str):
+                self._note(source, rows.num_rows, began)
+                self._present |= {(source, each): not rows[each].null_count for each in rows.column_names}
+                if rows.num_rows:
+                    self.space.show(source, rows)
+            elif asked[source] > 1 or not moved.is_counted:
                 self._note(source, self.space.keep(source, rows), began)
-                continue
-            count = moved.most_rows if isinstance(rows, str) else rows.num_rows
-            self._note(source, count, began)
-            if isinstance(rows, str):
+            else:
+                self._note(source, moved.most_rows, began)
                 self._given[source] = rows
-                continue
-            if count:
-                self.space.show(source, rows)
-            self._present |= {(source, each): not rows[each].null_count for each in rows.column_names}
 
     def run(self, name: str, plan: Plan) -> None:
         """Have the rows of a stage."""
@@ -116,6 +115,10 @@ class StageRunner:
     def query(self, plan: Plan) -> str | None:
         """The query of a plan for a statement of its own; None where it has no rows."""
         left = self._left(plan)
+        if left is not None and self.sites is not None and self.sites.takes(left):
+            name = f"on sites {len(self.runs)}"
+            self.run(name, plan)
+            return f"SELECT * FROM {native_name(name)}"
         return None if left is None else self.sql(self._slices.applied(left))
 
     def _left(self, plan: Plan) -> Plan | None:

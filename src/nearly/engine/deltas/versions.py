@@ -27,6 +27,11 @@ class Moved:
         """So many rows came and went at most."""
         return sum(part.most_rows for part in self.parts)
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether exactly so many did: what came may be gone again."""
+        return not any(part.vectors for part in self.parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Tables:
