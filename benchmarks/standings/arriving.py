@@ -5,7 +5,8 @@ Nation and region are always complete. Rows are told apart by a hash of their ke
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,6 +75,21 @@ def arrive(db: nearly.Session, source: dict[str, Path], directory: Path) -> Arri
                     db.insert(name, _between(connection, source, name, back, came))
             gone, back = went, came
             mixed.append(_present(db))
+    return Arriving(db, arrived, mixed)
+
+
+def arrived_in(db: nearly.Session, source: dict[str, Path], directory: Path) -> Arriving:
+    """What arrived in a directory before; where nothing did, it arrives now."""
+    file, catalog = directory / "versions.json", db._engine.catalog
+    if not file.exists():
+        found = arrive(db, source, directory)
+        told = [[{name: table.version for name, table in each.items()} for each in some] for some in (found.arrived, found.mixed)]
+        file.write_text(json.dumps(told))
+        return found
+    arrived, mixed = (
+        [{name: replace(catalog.at(name, version), name=name) for name, version in each.items()} for each in some]
+        for some in json.loads(file.read_text())
+    )
     return Arriving(db, arrived, mixed)
 
 

@@ -11,7 +11,7 @@ from itertools import product
 from nearly.plan.expressions import Column
 from nearly.plan.nodes import Input, Plan
 from nearly.plan.types import LONG
-from nearly.standing.actions import ALL, CHANGE, NOTHING, Action, Allowed, Prices, Way, materialising, own_actions
+from nearly.standing.actions import ALL, CHANGE, MET, NOTHING, Action, Allowed, Prices, Way, materialising, own_actions
 from nearly.standing.operators import AGGREGATE, JOIN, ROWS, SCAN, SORT, WHOLE, Operator
 
 KINDS = ("inner", "inner", "cross", "left", "right", "full", "semi", "anti")
@@ -41,14 +41,15 @@ def random_tree(pick: random.Random, size: int, names: Iterator[int]) -> Operato
 
 @dataclass(frozen=True)
 class _Whole:
-    """An action for each operator: memory and seconds of the change and of all rows."""
+    """An action for each operator: memory and seconds of the change, of the rows that another change meets, and of all rows."""
 
     memory: float
     change: float
+    met: float
     full: float
 
     def of(self, what: str) -> float:
-        return self.full if what == ALL else self.change if what == CHANGE else 0.0
+        return {NOTHING: 0.0, CHANGE: self.change, MET: self.met, ALL: self.full}[what]
 
 
 def exhaustive(op: Operator, prices: Prices, allowed: Allowed) -> list[_Whole]:
@@ -65,7 +66,7 @@ def _applied(action: Action, below: tuple[_Whole, ...]) -> _Whole:
     memory = sum(each.memory for each in below) + sum(kept.bytes for kept in action.keeps)
     sums = [
         way.seconds + sum(each.of(what) for what, each in zip(way.takes, below, strict=True))
-        for way in (action.change, action.full)
+        for way in map(action.way, (CHANGE, MET, ALL))
     ]
     return _Whole(memory, *sums)
 
@@ -119,7 +120,7 @@ class Table:
     def _at(self, op: Operator, what: str, inner: bool, memory: int) -> float:
         self.evaluated += 1
         actions = own_actions(op, self.prices, self.allowed) if inner else materialising(op, self.prices, self.allowed)
-        ways = [(action, action.full if what == ALL else action.change) for action in actions]
+        ways = [(action, action.way(what)) for action in actions]
         return min(self._cost(op, inner, way, memory - math.ceil(sum(k.bytes for k in action.keeps))) for action, way in ways)
 
     def _cost(self, op: Operator, inner: bool, way: Way, memory: int) -> float:

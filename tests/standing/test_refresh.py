@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from nearly.engine.costs import Costs
@@ -13,7 +14,8 @@ from nearly.engine.native.failures import NativeFailure
 from nearly.errors import NearlyError
 from nearly.plan.nodes import GroupBy, Join
 from nearly.standing import states
-from nearly.standing.actions import DISK, MEMORY
+from nearly.standing import upkeep as upkeeps
+from nearly.standing.actions import DISK, MEMORY, Kept
 from nearly.standing.arrivals import Expected
 from nearly.standing.maintained import maintained, present
 from nearly.standing.operators import Sizes, operators
@@ -23,7 +25,7 @@ from nearly.standing.states import StateStore
 from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
 from tests.engine.deltas.histories import Histories
 from tests.engine.deltas.judging import bag
-from tests.fixtures.generation import QueryGenerator
+from tests.fixtures.generation import ARROW, COLUMNS, QueryGenerator
 from tests.fixtures.long import first_quick
 
 STEPS = 3
@@ -47,6 +49,16 @@ SHAPES = (
     "select t.b, count(*) as n from t left join r on t.a > 0 group by t.b",
     "select x.b, u.b as c from (select distinct t.b, t.a from r cross join t) x join u on x.b <> u.b",
 )
+
+
+SUMS = (
+    "select count(*) as n, sum(a) as x, avg(a) as mean from r",
+    "select a, count(*) as n, sum(a) as x, count(a) as m from r group by a",
+    "select a % 2 as k, sum(a) as x, avg(a) as mean, count_if(a > 1) as n from r group by a % 2 order by k",
+    "select a, min(a) as low, max(a) as high from r group by a",
+    "select r.a, sum(t.a) as x from r join t on r.a = t.a group by r.a",
+)
+"""Groups that can be added to; the least and greatest only as long as rows come."""
 
 
 @pytest.fixture
@@ -105,6 +117,33 @@ def test_law_any_states_give_the_same_answers(text: str, history: Histories) -> 
     assert upkeep.query.plan is not None
     upkeep.fixed = None if pick.random() < 0.2 else upkeep.fixed
     run(history, upkeep, pick)
+    store.close()
+
+
+@pytest.mark.parametrize("few", [0, states.FEW_GROUPS])
+@pytest.mark.parametrize("grows", [False, True])
+@pytest.mark.parametrize("text", SUMS)
+def test_groups_are_added_to(text: str, grows: bool, few: int, history: Histories, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What changed is added to kept groups, written anew or where they lie; those that end are gone, and sums of nothing null."""
+    monkeypatch.setattr(states, "FEW_GROUPS", few)
+    if text == SUMS[1]:
+        monkeypatch.setattr(upkeeps, "Kept", lambda plan, size: Kept(plan, size, DISK))
+    db, store = history.db, StateStore(history.db._engine)
+    upkeep = upkeep_of(history, store, text, "one", StateBudget(1e9, 1e9))
+    upkeep.fixed, upkeep.forced = [node for node in upkeep.plan.walk() if isinstance(node, GroupBy)][:1], CHANGE
+    begin(upkeep, present(upkeep.engine, upkeep.query), PREDICTION)
+    for step in range(6):
+        nothing = {name: pa.nulls(4, ARROW[kind]) for name, kind in COLUMNS.items()}
+        db.insert("r", pa.table(nothing | {"a": pa.array([None, 1, 1, 7 + step], ARROW[COLUMNS["a"]])}))
+        if not grows:
+            db.delete("r", where=f"a = {6 + step}" if step < 3 else "a is null" if step == 3 else "true")
+        (refresh,) = advance([upkeep], present(upkeep.engine, upkeep.query), [None])
+        assert refresh.strategy == CHANGE
+        judge(history, upkeep)
+        (state,) = upkeep.held.values()
+        assert state.place == (DISK if text == SUMS[1] else MEMORY)
+        assert state.rows == db._engine.at(upkeep.tables.values()).native.run_here(next(iter(upkeep.held))).num_rows
+    upkeep.release()
     store.close()
 
 

@@ -1,10 +1,11 @@
 """What may be kept at an operator, and what the next delta then costs there: the actions of the paper, in this engine's terms.
 
-An action keeps some rows and has two ways: to give the operator's change (D), and to give all its rows (F). A way takes from each
-input nothing, its change or all its rows, and has a cost of its own. The engine keeps no hash tables: a kept side of a join is its
-rows in order of the join's key, which are scanned for the keys of the other side's change. So making it always costs something, and
-probing it costs a scan of its key, where the paper's hash tables are free to make and cost a look-up. Versions of tables are kept,
-so a join gives its change without joining everything again.
+An action keeps some rows and has three ways: to give the operator's change (D), all its rows (F), or its change and those of its
+rows that a change elsewhere meets. A way takes one of these from each input, or nothing, and has a cost of its own. The engine
+keeps no hash tables: a kept side of a join is its rows in order of the join's key, which are scanned for the keys of the other
+side's change. So making it always costs something, and probing it costs a scan of its key, where the paper's hash tables are free
+to make and cost a look-up. Versions of tables are kept, so a join gives its change without joining everything again. The third way
+is not in the paper: the rows of a join that a change meets are found by keys on its own sides, and it is neither kept nor made.
 
 Law: what needs an empty change needs nothing: a term with an empty change vanishes, and so does the need for the side it reads.
 """
@@ -12,17 +13,16 @@ Law: what needs an empty change needs nothing: a term with an empty change vanis
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from nearly.engine.costs import Constants
 from nearly.plan.nodes import Plan
-from nearly.standing.operators import AGGREGATE, JOIN, SCAN, SORT, WHOLE, Operator
+from nearly.standing.operators import AGGREGATE, INNER, JOIN, SCAN, SORT, WHOLE, Operator
 
-NOTHING, CHANGE, ALL = "nothing", "change", "all"
-"""What a way takes from an input."""
+NOTHING, CHANGE, MET, ALL = "nothing", "change", "met", "all"
+"""What a way takes from an input; `met` is its change, and the rows that a change elsewhere meets."""
 MEMORY, DISK = "memory", "disk"
-INNER = ("inner", "cross")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,12 @@ class Action:
     name: str
     keeps: tuple[Kept, ...]
     change: Way
+    met: Way
     full: Way
+
+    def way(self, what: str) -> Way:
+        """How it gives what another takes."""
+        return {CHANGE: self.change, MET: self.met, ALL: self.full}[what]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +103,13 @@ class Prices:
         """Bring kept rows up to date: those that go are looked for by their key."""
         if not op.change:
             return 0.0
-        return self.constants.fixed + self.work(
-            op.change * op.columns * 2 * self.value(place) + op.rows * self.value(place) + op.change * self.constants.build
-        )
+        came = op.change * op.columns * 2 * self.value(place)
+        went = op.rows * self.value(place) + op.change * self.constants.build if op.shrinks else 0.0
+        return 2 * self.constants.fixed + self.work(came + went)
 
 
+TELLING = 3
+"""Stages that tell how kept groups changed, beyond what adds to them."""
 Actions = Callable[[Operator], Sequence[Action]]
 
 
@@ -122,14 +129,19 @@ def own_actions(op: Operator, prices: Prices, allowed: Allowed | None = None) ->
 
 def materialising(op: Operator, prices: Prices, allowed: Allowed | None = None) -> list[Action]:
     """Of a Materialize above an operator (I9): none, or its rows are kept; these actions take from the operator itself."""
-    found = [Action("pass on", (), Way((_take(op, CHANGE),), 0.0), Way((ALL,), 0.0))]
+    found = [Action("pass on", (), Way((_take(op, CHANGE),), 0.0), Way((MET,), 0.0), Way((ALL,), 0.0))]
     if (allowed or Allowed()).materialise:
         for place in prices.places():
             upkeep = prices.make(op, place) + prices.insert(op, place)
-            change = Way((_take(op, CHANGE),), upkeep)
-            full = Way((_take(op, CHANGE),), upkeep + prices.scan(op.after, op.columns, place))
-            found.append(Action("keep rows", (Kept(op.plan, op.bytes, place),), change, full))
+            found.append(_kept("keep rows", op, prices, place, Way((_take(op, CHANGE),), upkeep)))
     return found
+
+
+def _kept(name: str, op: Operator, prices: Prices, place: str, upkeep: Way, telling: float = 0.0) -> Action:
+    """The rows are kept: by their key, or all of them, they are there; `telling` others how they changed may cost more."""
+    change = replace(upkeep, seconds=upkeep.seconds + telling)
+    met, full = change.seconds + prices.scan(op.after, 1, place), upkeep.seconds + prices.scan(op.after, op.columns, place)
+    return Action(name, (Kept(op.plan, op.bytes, place),), change, replace(change, seconds=met), replace(upkeep, seconds=full))
 
 
 def _take(op: Operator, what: str) -> str:
@@ -138,10 +150,13 @@ def _take(op: Operator, what: str) -> str:
 
 
 def _scan(op: Operator, prices: Prices) -> Action:
-    """I8: no state."""
+    """I8: no state. A table that changes is read in another version each time, one that does not is known already."""
     per_value = prices.constants.scan
-    changed = prices.constants.fixed + prices.work(op.change * op.columns * per_value) if op.change else 0.0
-    return Action("scan", (), Way((), changed), Way((), prices.constants.fixed + prices.work(op.read * per_value)))
+    changed = prices.constants.stage + prices.work(op.change * op.columns * per_value) if op.change else 0.0
+    begun = prices.constants.stage if op.change else 2 * prices.constants.fixed
+    full = begun + prices.work(op.read * per_value)
+    met = changed + full + prices.work(op.after * prices.constants.probe)
+    return Action("scan", (), Way((), changed), Way((), met), Way((), full))
 
 
 def _through(op: Operator, prices: Prices) -> Action:
@@ -150,36 +165,38 @@ def _through(op: Operator, prices: Prices) -> Action:
     if op.kind == WHOLE:
         rows = sum(each.rows + each.after for each in op.inputs)
         takes = tuple(ALL if op.change else NOTHING for _ in op.inputs)
-        return Action("anew", (), Way(takes, prices.work(rows * prices.constants.sort) if op.change else 0.0), full)
+        seconds = prices.work(rows * prices.constants.sort) if op.change else 0.0
+        return Action("anew", (), Way(takes, seconds), Way(full.takes, seconds + full.seconds), full)
     changed = Way(tuple(_take(each, CHANGE) for each in op.inputs), prices.work(op.change * op.columns * prices.constants.kept))
-    return Action("row by row", (), changed, full)
+    return Action("row by row", (), changed, Way((MET,) * len(op.inputs), changed.seconds), full)
 
 
 def _sort(op: Operator, prices: Prices) -> Iterator[Action]:
     """I10: dropped and sorted again, or kept and merged with."""
     (child,) = op.inputs
     changed = Way((_take(child, CHANGE),), prices.work(child.change * prices.constants.sort))
-    yield Action("drop order", (), changed, Way((ALL,), prices.work(child.after * prices.constants.sort)))
+    full = Way((ALL,), prices.work(child.after * prices.constants.sort))
+    yield Action("drop order", (), changed, Way((MET,), changed.seconds), full)
     for place in prices.places():
         upkeep = prices.insert(op, place) + prices.make(op, place) + changed.seconds
-        merged = upkeep + prices.scan(op.after, op.columns, place)
-        keeps = (Kept(op.plan, op.bytes, place),)
-        yield Action("keep order", keeps, Way(changed.takes, upkeep), Way(changed.takes, merged))
+        yield _kept("keep order", op, prices, place, Way(changed.takes, upkeep))
 
 
 def _aggregate(op: Operator, prices: Prices) -> Iterator[Action]:
-    """I11: dropped and grouped again, or kept and added to; where that cannot be, touched groups need all their rows."""
+    """I11: dropped and grouped again, or kept and added to; where that cannot be, touched groups need all their rows.
+
+    To tell which groups were and are, those that are touched are looked up first, then added to: some stages more.
+    """
     (child,) = op.inputs
-    again = prices.constants.fixed + prices.work(child.after * prices.constants.group)
-    yield Action("drop groups", (), Way((_all(child),), again if op.change else 0.0), Way((ALL,), again))
-    added = prices.constants.fixed + prices.work(child.change * prices.constants.group) if op.change else 0.0
+    again = prices.constants.stage + prices.work(child.after * prices.constants.group)
+    yield Action("drop groups", (), Way((_all(child),), again if op.change else 0.0), Way((ALL,), again), Way((ALL,), again))
+    added = prices.constants.stage + prices.work(child.change * prices.constants.group) if op.change else 0.0
     takes = (_take(child, CHANGE),) if op.incremental else (_all(child),)
     if not op.incremental and op.change:
         added += prices.work(child.after * prices.constants.probe)
     for place in prices.places():
         upkeep = added + prices.insert(op, place) + prices.make(op, place)
-        full = upkeep + prices.scan(op.after, op.columns, place)
-        yield Action("keep groups", (Kept(op.plan, op.bytes, place),), Way(takes, upkeep), Way(takes, full))
+        yield _kept("keep groups", op, prices, place, Way(takes, upkeep), TELLING * prices.constants.stage if op.change else 0.0)
 
 
 def _all(op: Operator) -> str:
@@ -204,38 +221,41 @@ def _join_with(op: Operator, prices: Prices, places: tuple[str | None, str | Non
     small, large = sorted(each.after for each in op.inputs)
     joined = prices.work(small * prices.constants.build + large * prices.constants.probe)
     upkeep = sum(each.upkeep for each in sides)
+    change = upkeep + sum(each.probing for each in sides)
     return Action(
         _NAMES[2 * (places[0] is not None) + (places[1] is not None)],
         tuple(each.kept for each in sides if each.kept is not None),
-        Way(tuple(each.for_change for each in sides), upkeep + sum(each.probing for each in sides)),
+        Way(tuple(each.for_change for each in sides), change),
+        Way(tuple(each.for_met for each in sides), change + prices.constants.stage + sum(each.key for each in sides)),
         Way(tuple(each.for_full for each in sides), upkeep + sum(each.reading for each in sides) + joined),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a join: what is taken from it for the join's change and for all its rows, and what that costs."""
+    """One side of a join: what is taken from it for the join's change, the rows met, and all its rows; and what that costs."""
 
     kept: Kept | None
     for_change: str
+    for_met: str
     for_full: str
     upkeep: float
     probing: float
+    key: float
     reading: float
 
 
 def _side(op: Operator, prices: Prices, which: int, place: str | None) -> _Side:
     mine, other = op.inputs[which], op.inputs[1 - which]
     terms = _terms(op, which)
-    probe = terms * (prices.constants.fixed + prices.work((other.change + mine.change) * prices.constants.build))
+    probe = terms * (prices.constants.stage + prices.work((other.change + mine.change) * prices.constants.build))
     changed = _take(mine, CHANGE)
     if place is None:
-        scanned = terms * prices.work(mine.after * prices.constants.probe)
-        return _Side(None, ALL if terms else changed, ALL, 0.0, probe + scanned, 0.0)
+        return _Side(None, MET if terms else changed, MET, ALL, 0.0, probe, 0.0, 0.0)
     upkeep = prices.make(mine, place) + prices.insert(mine, place)
-    key = terms * prices.scan(mine.after, 1, place)
+    key = prices.scan(mine.after, 1, place)
     kept = Kept(mine.plan, mine.bytes, place, op.plan)
-    return _Side(kept, changed, changed, upkeep, probe + key, prices.scan(mine.after, mine.columns, place))
+    return _Side(kept, changed, changed, changed, upkeep, probe + terms * key, key, prices.scan(mine.after, mine.columns, place))
 
 
 _KEEPING = {"left": 0, "semi": 0, "anti": 0, "right": 1}

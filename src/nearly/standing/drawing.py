@@ -89,7 +89,7 @@ def drawn(upkeep: Upkeep, prediction: Prediction) -> str:
     query = upkeep.query
     if query.plan is None:
         return f"every answer is computed as a whole: {query.reason}"
-    root = upkeep.root(upkeep.tables, {name: each.rows for name, each in prediction.items()})
+    root = upkeep.root(upkeep.tables, prediction)
     chosen = upkeep.planned.chosen if upkeep.planned is not None else ()
     coming = ", ".join(f"{name} {each.rows:,.0f}" for name, each in sorted(prediction.items())) or "nothing"
     budget = f"memory {_size(upkeep.budget.memory)}" + (f", disk {_size(upkeep.budget.disk)}" if upkeep.budget.disk else "")

@@ -12,6 +12,7 @@ from nearly.engine.storage.layouts import Table
 from nearly.plan.expressions import UserCall, walk
 from nearly.plan.nodes import Apply, BoundQuery, Plan, Scan
 from nearly.plan.types import DataType
+from nearly.rewrite.delta.narrowed import narrowed
 from nearly.rewrite.delta.with_partials import with_partials
 from nearly.rewrite.logical.order_joins import order_joins
 from nearly.rewrite.logical.prune import prune
@@ -71,7 +72,7 @@ def _plan(engine: Engine, prepared: Prepared) -> tuple[Plan | None, str | None]:
     bound = engine.planner.over(loose).bound(prepared.text).plan
     if any(_is_of_session(node) for node in bound.walk()):
         return None, "a Python function may give another value for the same row"
-    ordered = prune(order_joins(bound, loose.schema))
+    ordered = narrowed(prune(order_joins(bound, loose.schema)))
     plan = with_partials(ordered.transform(_of_any_version))
     refusal = engine.at(prepared.snapshot).native.refusal(plan)
     return (plan, None) if refusal is None else (None, refusal)

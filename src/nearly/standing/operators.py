@@ -6,15 +6,16 @@ Filters and projections belong to the scan below them, as in the paper.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Plan, Project, Scan, SetOperation, Sort, Values
+from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Limit, Plan, Project, Scan, SetOperation, Sort, Values
 from nearly.plan.schema import FindTable
 from nearly.plan.types import BOOLEAN, BYTE, DATE, FLOAT, INT, SHORT, DataType, Decimal
 from nearly.rewrite.delta.partials import is_mergeable
 from nearly.rewrite.logical.sizes import Size, size
 
+INNER = ("inner", "cross")
 SCAN, ROWS, SORT, AGGREGATE, JOIN, UNION, WHOLE = "scan", "rows", "sort", "aggregate", "join", "union", "whole"
 """Kinds: rows of one table; each row by itself; ordered rows; groups; two sides that meet, or are put together; all the rest."""
 
@@ -25,7 +26,10 @@ _TEXT = 28.0
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator: the plan whose rows it gives, how many, and of how many bytes; `read` counts values taken from files."""
+    """One operator: the plan whose rows it gives, how many, and of how many bytes; `read` counts values taken from files.
+
+    With `shrinks`, some of its rows are expected to go.
+    """
 
     kind: str
     plan: Plan
@@ -37,6 +41,7 @@ class Operator:
     read: float = 0.0
     join: str = ""
     incremental: bool = True
+    shrinks: bool = False
 
     @property
     def bytes(self) -> float:
@@ -55,12 +60,16 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What is known of sizes: the tables, how many of their rows will come or go, and rows and widths that were measured."""
+    """What is known of sizes: the tables, how many of their rows will come or go, and rows and widths that were measured.
+
+    Rows are expected to go of the tables that `shrink`.
+    """
 
     find_table: FindTable
     expected: Mapping[str, float]
     rows: Mapping[Plan, float] = field(default_factory=dict)
     widths: Mapping[Plan, float] = field(default_factory=dict)
+    shrink: Collection[str] = ()
     _known: dict[Plan, Size] = field(default_factory=dict)
 
     def of(self, plan: Plan) -> float:
@@ -90,6 +99,8 @@ def operators(plan: Plan, sizes: Sizes) -> Operator:
     if below is not plan:
         child = operators(plan.children[0], sizes)
         return _made(ROWS, plan, (child,), sizes, child.change)
+    if isinstance(plan, Limit) and isinstance(plan.child, Sort):  # the first rows need no whole order
+        return _made(WHOLE, plan, (operators(plan.child.child, sizes),), sizes, 0.0)
     inputs = tuple(operators(child, sizes) for child in plan.children)
     match plan:
         case Join():
@@ -102,8 +113,7 @@ def operators(plan: Plan, sizes: Sizes) -> Operator:
             return _made(UNION, plan, inputs, sizes, sum(each.change for each in inputs))
         case Apply(keys=None):
             return _made(ROWS, plan, inputs, sizes, inputs[0].change)
-    changed = any(each.change for each in inputs)
-    return _made(WHOLE, plan, inputs, sizes, 2 * sizes.of(plan) if changed else 0.0)
+    return _made(WHOLE, plan, inputs, sizes, 0.0)
 
 
 def _scan(plan: Plan, leaf: Plan, sizes: Sizes) -> Operator:
@@ -113,15 +123,20 @@ def _scan(plan: Plan, leaf: Plan, sizes: Sizes) -> Operator:
     stored = float(sizes.find_table(leaf.table).rows)
     change = sizes.expected.get(leaf.table.lower(), 0.0) * min(1.0, rows / stored if stored else 1.0)
     read = (stored + sizes.expected.get(leaf.table.lower(), 0.0)) * max(1, len(leaf.fields))
-    return Operator(SCAN, plan, rows, change, rows + change, sizes.width(plan), read=read)
+    shrinks = leaf.table.lower() in sizes.shrink
+    return Operator(SCAN, plan, rows, change, rows + change, sizes.width(plan), read=read, shrinks=shrinks)
 
 
 def _made(kind: str, plan: Plan, inputs: tuple[Operator, ...], sizes: Sizes, change: float) -> Operator:
     rows = sizes.of(plan)
     given = sum(each.rows for each in inputs)
     share = rows / given if given else 1.0
-    change = change if kind == WHOLE else change * min(1.0, share)
-    return Operator(kind, plan, rows, change, rows + change, sizes.width(plan), inputs)
+    if kind == WHOLE:
+        change = 2 * rows if any(each.change for each in inputs) else 0.0
+    else:
+        change *= min(1.0, share)
+    shrinks = kind == WHOLE or any(each.shrinks for each in inputs)
+    return Operator(kind, plan, rows, change, rows + change, sizes.width(plan), inputs, shrinks=shrinks)
 
 
 def _groups(plan: GroupBy, child: Operator, sizes: Sizes) -> Operator:
@@ -130,7 +145,7 @@ def _groups(plan: GroupBy, child: Operator, sizes: Sizes) -> Operator:
     touched = min(rows + child.change, child.change) if plan.keys else min(1.0, child.change)
     after = rows * (child.after / child.rows if child.rows and plan.keys else 1.0)
     incremental = plan.sets is None and all(map(is_mergeable, plan.aggregates))
-    return Operator(AGGREGATE, plan, rows, 2 * touched, after, sizes.width(plan), (child,), incremental=incremental)
+    return Operator(AGGREGATE, plan, rows, 2 * touched, after, sizes.width(plan), (child,), incremental=incremental, shrinks=True)
 
 
 def _join(plan: Join, sides: tuple[Operator, ...], sizes: Sizes) -> Operator:
@@ -140,5 +155,5 @@ def _join(plan: Join, sides: tuple[Operator, ...], sizes: Sizes) -> Operator:
     base = max(rows, 1.0)
     return Operator(
         JOIN, plan, rows, base * (left + right + left * right), base * (1 + left) * (1 + right), sizes.width(plan), sides,
-        join=plan.kind,
+        join=plan.kind, shrinks=plan.kind not in INNER or any(each.shrinks for each in sides),
     )  # fmt: skip

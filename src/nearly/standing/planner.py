@@ -1,9 +1,9 @@
 """Which states to keep for the next delta: the dynamic programme of DISS over (operator, memory, change or all rows).
 
 D(m) and F(m) are the least seconds in which an operator and all below it give their change, or all their rows, with states of m
-bytes. Both fall in steps, so they are lists of steps: the least memory (and disk) for each cost. Two inputs share memory in every
-possible way: their lists are added by (min, +), and what another step beats in everything is dropped. That is exact for any budget,
-where a table over m would have to be as fine as the sizes.
+bytes; between them, their change and the rows that another change meets. All fall in steps, so they are lists of steps: the least
+memory (and disk) for each cost. Two inputs share memory in every possible way: their lists are added by (min, +), and what another
+step beats in everything is dropped. That is exact for any budget, where a table over m would have to be as fine as the sizes.
 
 Law: no choice of one action for each operator within the budget is cheaper (it is compared with all of them in the tests).
 """
@@ -15,7 +15,21 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from nearly.plan.nodes import Plan
-from nearly.standing.actions import ALL, DISK, MEMORY, NOTHING, Action, Allowed, Kept, Prices, Way, materialising, own_actions
+from nearly.standing.actions import (
+    ALL,
+    CHANGE,
+    DISK,
+    MEMORY,
+    MET,
+    NOTHING,
+    Action,
+    Allowed,
+    Kept,
+    Prices,
+    Way,
+    materialising,
+    own_actions,
+)
 from nearly.standing.operators import Operator
 
 MOST_STEPS = 512
@@ -58,13 +72,14 @@ FREE: Steps = (BudgetStep(0.0, 0.0, 0.0),)
 
 @dataclass(frozen=True, slots=True)
 class DeltaAndFull:
-    """D and F of an operator."""
+    """D and F of an operator, and what is between."""
 
     change: Steps
+    met: Steps
     full: Steps
 
     def of(self, what: str) -> Steps:
-        return FREE if what == NOTHING else self.full if what == ALL else self.change
+        return {NOTHING: FREE, CHANGE: self.change, MET: self.met, ALL: self.full}[what]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +118,13 @@ class StateProgramme:
         return self._known[op]
 
     def _least(self, op: Operator, actions: Iterable[Action], below: Sequence[DeltaAndFull]) -> DeltaAndFull:
-        change: list[BudgetStep] = []
-        full: list[BudgetStep] = []
+        steps: dict[str, list[BudgetStep]] = {CHANGE: [], MET: [], ALL: []}
         for action in actions:
             if self.only is not None and any(kept.plan not in self.only for kept in action.keeps):
                 continue
-            change += self._taken(op, action, action.change, below)
-            full += self._taken(op, action, action.full, below)
-        return DeltaAndFull(pruned(change), pruned(full))
+            for what in steps:
+                steps[what] += self._taken(op, action, action.way(what), below)
+        return DeltaAndFull(*(pruned(found) for found in steps.values()))
 
     def _taken(self, op: Operator, action: Action, way: Way, below: Sequence[DeltaAndFull]) -> Iterator[BudgetStep]:
         memory, disk = (sum(kept.bytes for kept in action.keeps if kept.place == place) for place in (MEMORY, DISK))

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from nearly.engine.deltas.several import Moving, moving
+from nearly.engine.deltas.several import Moving, PartAddition, PartChange, moving
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.results import finished
 from nearly.engine.storage.layouts import Table
@@ -84,12 +84,23 @@ def _together(
             else:
                 opened.enter_context(course.opened())
                 courses.append((place, course))
-        brought: set[str] = set()
-        for _, course in courses:
-            course.bring_states(brought)
+        _bring_states([course for _, course in courses])
         for place, course in courses:
             found[place] = course.end()
     return [each for each in found if each is not None]
+
+
+def _bring_states(courses: Sequence[_Course]) -> None:
+    """Bring what is kept up to date, what several keep only once; what is added to groups reads the others as they were."""
+    if not courses:
+        return
+    brought: set[str] = set()
+    store, states = courses[0].upkeep.store, [state for course in courses for state in course.upkeep.held.values()]
+    with store.weighing(courses[0].moving, {state.table: state for state in states}.values()):
+        for course in courses:
+            course.add_to_groups(brought)
+        for course in courses:
+            course.bring_rows(brought)
 
 
 @dataclass(slots=True)
@@ -146,13 +157,21 @@ class _Course:
             raise AssertionError("a course is opened before it is run")
         return self._moving
 
-    def bring_states(self, brought: set[str]) -> None:
-        """Bring what is kept up to date, what others keep as well only once; what does not fit is made again."""
+    def add_to_groups(self, brought: set[str]) -> None:
+        """Add to kept groups what the change adds to them."""
+        for plan, state in self.upkeep.held.items():
+            change = self.moving.changes[plan]
+            if isinstance(change, PartAddition) and state.table not in brought:
+                self.upkeep.store.add(self.moving, state, change)
+                brought.add(state.table)
+
+    def bring_rows(self, brought: set[str]) -> None:
+        """Change kept rows as their parts changed; what does not fit is made again."""
         upkeep = self.upkeep
         done: dict[Plan, Plan] = {}
         for plan in outermost(list(upkeep.held)):
             state, change = upkeep.held[plan], self.moving.changes[plan]
-            if state.table in brought or change is None or upkeep.store.apply(self.moving, state, change):
+            if state.table in brought or not isinstance(change, PartChange) or upkeep.store.apply(self.moving, state, change):
                 brought.add(state.table)
             else:
                 logger.info("the rows kept of %s did not fit their change; they are made again", state.table)
@@ -177,6 +196,8 @@ class _Course:
         upkeep.tables = self.tables
         took = time.perf_counter() - self.began
         stages = [run.seconds for run in self.moving.stages if run.rows]
+        for state in upkeep.held.values():
+            upkeep.store.tidy(self.moving, state)
         if self.expected is not None:
             upkeep.observe(took, len(stages) * min(stages, default=0.0))
         keep_within(upkeep, self.moving, self.prediction)

@@ -2,7 +2,10 @@
 
     with store.lock:
         state = store.make(found, plan, rows, order, place)     # `found` is an open `Moving`
-        store.apply(found, state, change)                        # False where it does not fit: then the state must be made again
+        with store.weighing(found, states):
+            store.add(found, state, addition)                    # groups first: what is added to them reads states as they were
+            store.apply(found, state, change)                    # False where it does not fit: then the state must be made again
+        store.tidy(found, state)
         store.release(found, state, user)
 
 Law: a state's rows are its plan's rows over the tables in the versions of its users' last answers, as a bag. Its bytes are what
@@ -13,10 +16,11 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from nearly.engine.deltas.several import Moving, PartChange
+from nearly.engine.deltas.several import Moving, PartAddition, PartChange
 from nearly.engine.deltas.versions import scans_of
 from nearly.engine.engine import Engine
 from nearly.engine.native.engine import Native
@@ -29,10 +33,14 @@ from nearly.plan.nodes import Input, Output, Plan, Project, Sort
 from nearly.plan.quoting import native_name, native_text
 from nearly.rewrite.delta.with_partials import order_of
 from nearly.standing.actions import DISK, MEMORY
+from nearly.standing.merging import anew, merged, without_dead
 
 _DISK = "standing_disk"
 MOST_DEAD = 0.25
 """A state is written anew when so large a share of its rows are deleted ones, whose memory is not free before."""
+
+FEW_GROUPS = 5_000
+"""So many groups are written anew with what is added; of more, those that are touched are changed where they lie."""
 
 MOST_CELLS = 2_000_000
 """Values of small tables that the engine of states keeps beside them, about 16 MB: each version that was read is another table."""
@@ -52,6 +60,11 @@ class StateRows:
     bytes: int = 0
     dead: int = 0
     users: set[str] = field(default_factory=set)
+
+    @property
+    def values(self) -> int:
+        """How many values it has, those of deleted rows included."""
+        return (self.rows + self.dead) * max(1, len(self.columns))
 
     def over(self, plan: Plan) -> Plan:
         """The kept rows under the columns of a plan that is this one but for its names, in its order: what is kept has none."""
@@ -152,31 +165,61 @@ class StateStore:
             found.execute(f"ATTACH {native_text(str(self._directory.path / 'states.duckdb'))} AS {_DISK}")
         return f"{_DISK}.main."
 
+    @contextmanager
+    def weighing(self, found: Moving, states: Collection[StateRows]) -> Iterator[None]:
+        """Measure by how many bytes states grow meanwhile, all at once: each by its share of the values that came."""
+        places = {place: [state for state in states if state.place == place] for place in (MEMORY, DISK)}
+        values = {state.table: state.values for state in states}
+        before = {place: self.measured(place, found) for place, some in places.items() if some}
+        yield
+        for place, measured in before.items():
+            grown = max(0, self.measured(place, found) - measured)
+            came = {state.table: max(0, state.values - values[state.table]) for state in places[place]}
+            for state in places[place]:
+                state.bytes += round(grown * came[state.table] / max(1, sum(came.values())))
+
     def apply(self, found: Moving, state: StateRows, change: PartChange) -> bool:
         """Bring a state up to date; False where rows that went were not there, and it is not what it should be any more."""
-        weight, rows = native_name(change.weight), native_name(change.table)
+        table, columns = self._table(found, state), ", ".join(native_name(name) for name in change.columns) or "1"
+        if change.ones:
+            ((came,),) = found.execute(f"INSERT INTO {table} SELECT {columns} FROM {change.source}")
+            state.rows += int(came)
+            return True
+        weight = native_name(change.weight)
         sums = f"coalesce(sum(-{weight}) FILTER ({weight} < 0), 0), coalesce(sum({weight}) FILTER ({weight} > 0), 0), max({weight})"
-        ((went, came, most),) = found.execute(f"SELECT {sums} FROM {rows}")
-        table = f"{self._home(state.place, found)}{native_name(state.table)}"
-        before = self.measured(state.place, found)
+        ((went, came, most),) = found.execute(f"SELECT {sums} FROM {change.source}")
         if went:
             ((deleted,),) = found.execute(_deletion(state, table, change))
             if deleted != went:
                 return False
         if came:
-            columns = ", ".join(native_name(name) for name in change.columns) or "1"
             times = f", unnest(range({weight}))" if most > 1 else ""
-            source = f"SELECT {columns} FROM (SELECT *{times} FROM {rows} WHERE {weight} > 0)"
-            found.execute(f"INSERT INTO {table} {source}")
+            found.execute(f"INSERT INTO {table} SELECT {columns} FROM (SELECT *{times} FROM {change.source} WHERE {weight} > 0)")
         state.rows += int(came) - int(went)
         state.dead += int(went)
-        state.bytes += max(0, self.measured(state.place, found) - before)
-        if state.dead > MOST_DEAD * max(state.rows, 10_000):
-            self._rewrite(found, state, table)
         return True
 
-    def _rewrite(self, found: Moving, state: StateRows, table: str) -> None:
-        """Free the memory of deleted rows."""
+    def add(self, found: Moving, state: StateRows, addition: PartAddition) -> None:
+        """Add to kept groups; groups of which nothing is left go, save the one of all rows."""
+        table = self._table(found, state)
+        if state.rows <= FEW_GROUPS or not addition.added.partials.plan.keys:
+            ((state.rows,),) = found.execute(anew(table, addition))
+            return
+        ((touched,),) = found.execute(merged(table, addition))
+        if not addition.added.grew:
+            ((gone,),) = found.execute(without_dead(table, addition))
+            state.dead += int(gone)
+        ((state.rows,),) = found.execute(f"SELECT count(*) FROM {table}")
+        state.dead += int(touched)
+
+    def _table(self, found: Moving, state: StateRows) -> str:
+        return f"{self._home(state.place, found)}{native_name(state.table)}"
+
+    def tidy(self, found: Moving, state: StateRows) -> None:
+        """Free the memory of deleted rows, where they are many."""
+        if state.dead <= MOST_DEAD * max(state.rows, 10_000):
+            return
+        table = self._table(found, state)
         aside = StateRows(f"{state.table}_again", state.fingerprint, state.place, state.columns, state.key, state.order)
         names = [f"c{place}" for place in range(len(state.columns))]
         self._fill(found, aside, f"SELECT * FROM {table}", names)
@@ -216,7 +259,7 @@ class StateStore:
 def _deletion(state: StateRows, table: str, change: PartChange) -> str:
     """Deletes rows by what tells them apart; else by all columns, of equal ones as many as went."""
     weight = native_name(change.weight)
-    gone = f"SELECT * FROM {native_name(change.table)} WHERE {weight} < 0"
+    gone = f"SELECT * FROM {change.source} WHERE {weight} < 0"
     if state.key is not None:
         test = " AND ".join(_same(place, change) for place in state.key) or "true"
         return f"DELETE FROM {table} AS kept USING ({gone}) AS gone WHERE {test}"

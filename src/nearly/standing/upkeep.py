@@ -147,13 +147,15 @@ class Upkeep:
         self.basis = found
         return True
 
-    def root(self, tables: Mapping[str, Table], expected: Mapping[str, float]) -> Operator:
+    def root(self, tables: Mapping[str, Table], expected: Mapping[str, Expected]) -> Operator:
         """The operators of the plan, as far as their sizes are known."""
         known = dict(self.rows)
         for plan, share in self.shares.items():
             known[plan] = share * sum(tables[name].rows for name in tables_of(plan))
         known |= {plan: float(state.rows) for plan, state in self.held.items()}
-        return operators(self.plan, Sizes(lambda name: tables[name.lower()].schema, expected, known, self.widths))
+        coming = {name: each.rows for name, each in expected.items()}
+        shrink = {name for name, each in expected.items() if each.deleted}
+        return operators(self.plan, Sizes(lambda name: tables[name.lower()].schema, coming, known, self.widths, shrink))
 
     def prices(self) -> Prices:
         cores = self.engine.cluster.sites.cores
@@ -162,8 +164,7 @@ class Upkeep:
     def choose(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:
         """What to keep for the next delta."""
         began = time.perf_counter()
-        expected = {name: each.rows for name, each in prediction.items()}
-        found = choose(self.root(tables, expected), self.prices(), self.budget, self.allowed, whole=True)
+        found = choose(self.root(tables, prediction), self.prices(), self.budget, self.allowed, whole=True)
         if self.fixed is not None:
             found = Planned(tuple(Kept(plan, 0.0) for plan in self.fixed), found.seconds, ())
         elif self.forced is None and self.whole_seconds and self.expected(found.seconds) > self.whole_seconds:
@@ -200,7 +201,7 @@ class Upkeep:
             expected = self.expected(self.said)
             if expected <= SURE * self.whole_seconds:
                 return True, expected
-        root = self.root(tables, {name: each.rows for name, each in changed.items()})
+        root = self.root(tables, changed)
         self.said = choose(root, self.prices(), FREE, self.allowed, whole=True, only=tuple(self.held)).seconds
         whole = choose(root, self.prices(), FREE, self.allowed, whole=True, only=()).seconds
         change, all_ = self.expected(self.said), self.whole_seconds or whole

@@ -22,27 +22,30 @@ from tests.rewrite.running import run
 NAME = "delta/delta"
 
 
-def versions(name: str) -> tuple[pa.Table, pa.Table]:
-    """A table before and after: some rows went, some came, and some came twice."""
+def versions(name: str, grew: bool) -> tuple[pa.Table, pa.Table]:
+    """A table before and after: some rows went, unless it grew, some came, and some came twice."""
     rows = shop.tables()[name]
     cut = max(1, rows.num_rows // 8)
-    return rows.slice(0, rows.num_rows - cut), pa.concat_tables([rows.slice(cut), rows.slice(rows.num_rows - 1)])
+    after = pa.concat_tables([rows.slice(0 if grew else cut), rows.slice(rows.num_rows - 1)])
+    return rows.slice(0, rows.num_rows - cut), after
 
 
-def rows_at(place: int, changed: set[str]) -> dict[str, pa.Table]:
-    return {name: versions(name)[place] if name in changed else table for name, table in shop.tables().items()}
+def rows_at(place: int, changed: set[str], grew: bool) -> dict[str, pa.Table]:
+    return {name: versions(name, grew)[place] if name in changed else table for name, table in shop.tables().items()}
 
 
-def change_of(name: str) -> pa.Table:
-    old, new = versions(name)
+def change_of(name: str, grew: bool) -> pa.Table:
+    old, new = versions(name, grew)
+    if grew:
+        old, new = old.slice(0, 0), new.slice(old.num_rows)
     signs = [pa.array([sign] * each.num_rows, pa.int64()) for each, sign in ((old, -1), (new, 1))]
     return pa.concat_tables(each.append_column(WEIGHT, sign) for each, sign in zip((old, new), signs, strict=True))
 
 
-def staged(found: Delta, changed: set[str], *, ending: bool) -> pa.Table:
+def staged(found: Delta, changed: set[str], grew: bool, *, ending: bool) -> pa.Table:
     """The rows of a delta, stage by stage; with `ending` without the branches that turn out empty."""
-    tables = rows_at(1, changed) | {f"{name}@before": versions(name)[0] for name in changed}
-    inputs = {f"{name}@change": change_of(name) for name in changed}
+    tables = rows_at(1, changed, grew) | {f"{name}@before": versions(name, grew)[0] for name in changed}
+    inputs = {f"{name}@change": change_of(name, grew) for name in changed}
 
     def made(plan: Plan) -> pa.Table:
         empty = {name for name, rows in inputs.items() if not rows.num_rows}
@@ -70,17 +73,35 @@ def _check_domains(stage: str, inputs: dict[str, pa.Table], plans: dict[str, Pla
 @pytest.mark.parametrize("case", cases(NAME), ids=str)
 def test_law_delta_is_new_minus_old(case: QueryCase) -> None:
     plan = shop.planned(case.text)
-    read = {node.table for node in plan.walk() if isinstance(node, Scan)}
-    changed = set(case.notes["changed"].split()) if "changed" in case.notes else read
+    changed = changed_in(plan, case)
     found = delta(plan, {name: TableChange.of(name) for name in changed})
     if found is None:
         check(NAME, case, "None")
         return
     shown = [under(stage.name, stage.plan) for stage in found.stages]
     check(NAME, case, "\n".join([*shown, under("change", found.result)]))
-    old, new = (run(plan, rows=lambda scan: rows_at(place, changed)[scan.table]) for place in (0, 1))  # noqa: B023
+    judge(plan, found, changed, grew=False)
+
+
+@pytest.mark.parametrize("case", cases(NAME), ids=str)
+def test_law_of_tables_that_grew(case: QueryCase) -> None:
+    """Where rows only came, fewer stages are needed, and the change is the same."""
+    plan = shop.planned(case.text)
+    changed = changed_in(plan, case)
+    found = delta(plan, {name: TableChange.of(name, grew=True) for name in changed})
+    if found is not None:
+        judge(plan, found, changed, grew=True)
+
+
+def changed_in(plan: Plan, case: QueryCase) -> set[str]:
+    read = {node.table for node in plan.walk() if isinstance(node, Scan)}
+    return set(case.notes["changed"].split()) if "changed" in case.notes else read
+
+
+def judge(plan: Plan, found: Delta, changed: set[str], *, grew: bool) -> None:
+    old, new = (run(plan, rows=lambda scan: rows_at(place, changed, grew)[scan.table]) for place in (0, 1))  # noqa: B023
     expected = difference(old, new)
     for ending in (False, True):
-        rows = staged(found, changed, ending=ending)
+        rows = staged(found, changed, grew, ending=ending)
         assert signed(rows) == expected
         assert Counter(bag(rows)) == Counter({(*row, count): 1 for row, count in expected.items()})

@@ -6,7 +6,7 @@ and the rows for all of them are not many more or were asked for before, these a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -40,6 +40,8 @@ class Neighbours:
 
     tables: TableReader
     space: Workspace
+    rows: Mapping[str, int]
+    """Rows of what can be read by name and has some."""
 
     def around(self, name: str, column: str, keys: Domain, asked: int) -> Around | None:
         """All rows around a column of a change, where the keys asked for, so many at most, are some of its values.
@@ -86,7 +88,7 @@ class Neighbours:
             (moved, each)
             for name, moved in self.tables.moved.items()
             for each in self.tables.columns[name]
-            if each == column and moved.after.column(each).type == type_ and moved.most_rows
+            if each == column and moved.after.column(each).type == type_ and moved.names.source in self.rows
         ]
         return [*found, *([(own, key)] if key != column and own.after.column(key).type == type_ else [])]
 

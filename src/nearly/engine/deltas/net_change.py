@@ -210,7 +210,7 @@ def _run(pinned: Engine, reader: TableReader, planned: Delta, cursor: duckdb.Duc
             sites = DeltaSites(pinned.native, tables.all, opened.enter_context(pinned.catalog.temporary(own)))
         runner = StageRunner(reader, Workspace(cursor), sites)
         opened.callback(runner.close)
-        runner.read_changes()
+        runner.read_changes((*(stage.plan for stage in planned.stages), planned.result))
         for stage in planned.stages:
             runner.run(stage.name, stage.plan)
         runner.run(RESULT, planned.result)

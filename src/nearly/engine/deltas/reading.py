@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from nearly.rewrite.delta.changed import BEFORE, WEIGHT
 from nearly.rewrite.sample.push_hash import drawn_below, tables_drawn
 
 MOST_KEPT = 1_000_000
-"""A change of so many rows is kept in memory for whoever asks next; a larger one is read where it lies."""
+"""A change whose rows lie among others is kept in memory for whoever asks next, up to so many; a larger one is read again."""
 
 
 def shown_name(table: str) -> str:
@@ -94,7 +94,7 @@ class TableReader:
         if not moved.parts:
             types = {column.name: to_arrow(column.type) for column in moved.after.columns} | {WEIGHT: pa.int64()}
             return pa.schema([(each, types[each]) for each in columns]).empty_table()
-        if moved.most_rows > MOST_KEPT:
+        if moved.most_rows > MOST_KEPT or self._is_quickly_read(moved, columns):
             return " UNION ALL ".join(reader.part(part, columns, WEIGHT) for part in moved.parts)
         local = self.kernel.local
 
@@ -104,6 +104,10 @@ class TableReader:
             )
 
         return self.kernel.recent.rows(moved.after, _identity(moved), columns, read)
+
+    def _is_quickly_read(self, moved: Moved, columns: Sequence[str]) -> bool:
+        """Whether a change is in files of its own: reading some of its rows there is as quick as it is from memory."""
+        return not any(part.named for part in moved.parts) and not self.kernel.recent.holds(_identity(moved), columns)
 
     def columns_of(self, table: Table) -> tuple[str, ...]:
         """Those that some scan reads; one at least, since rows without columns cannot be counted."""

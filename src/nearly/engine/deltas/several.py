@@ -1,7 +1,7 @@
 """The changes of several parts of one plan at once: for whoever keeps rows of some of them and must bring all up to date.
 
     with moving(engine, plan, parts, before, after, stored) as found:
-        found.changes[part]       # the name of a table with the part's columns and its weight, None where nothing changed
+        found.changes[part]       # rows with the part's columns and their weight, or what is added to groups; None where nothing is
         found.rows_of(plan)       # the rows of any plan over these tables, or over inputs that the engine has by name
 
 It is open in one cursor of the driver's engine, whose tables of stages are gone when it is closed.
@@ -28,20 +28,27 @@ from nearly.engine.storage.layouts import Table
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Input, Plan
 from nearly.plan.quoting import native_name
+from nearly.rewrite.delta.additions import Addition
 from nearly.rewrite.delta.changed import ChangedRows, DeltaStage, TableChange
 from nearly.rewrite.delta.delta import deltas_of
-
-RESULT = "rows asked for"
 
 
 @dataclass(frozen=True, slots=True)
 class PartChange:
-    """Where the change of a part lies: the table of a stage, its columns in order, that of the weights, and its rows."""
+    """The change of a part: what to put into a FROM clause, its columns in order, and that of the weights; all 1, where `ones`."""
 
-    table: str
+    source: str
     columns: tuple[str, ...]
     weight: str
-    rows: int
+    ones: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartAddition:
+    """What is added to kept groups: a query for it, with the columns of the groups; it reads what others keep as it was."""
+
+    query: str
+    added: Addition
 
 
 @dataclass(slots=True)
@@ -49,7 +56,7 @@ class Moving:
     """The changes that were found, as long as they are open."""
 
     tables: Tables
-    changes: Mapping[Plan, PartChange | None]
+    changes: Mapping[Plan, PartChange | PartAddition | None]
     _runner: StageRunner
 
     @property
@@ -63,10 +70,7 @@ class Moving:
 
     def rows_of(self, plan: Plan) -> pa.Table:
         """The rows of a plan over the new versions, in its order."""
-        self.make(RESULT, plan)
-        if not self._runner.runs[-1].rows:  # it may not have been run
-            self.execute(f"CREATE OR REPLACE TEMP TABLE {native_name(RESULT)} AS {self.sql(plan)}")
-        return self._runner.space.rows(RESULT)
+        return self._runner.rows(plan)
 
     def sql(self, plan: Plan) -> str:
         """The query of a plan over the new versions, for a statement of its own."""
@@ -105,23 +109,25 @@ def moving(
 
 def _run(
     runner: StageRunner, tables: Tables, parts: tuple[Plan, ...], stored: Mapping[Plan, Plan]
-) -> dict[Plan, PartChange | None]:
+) -> dict[Plan, PartChange | PartAddition | None]:
     if not tables.moved or not parts:
         return dict.fromkeys(parts)
     large = frozenset(table.name.lower() for table in tables.all if table.rows > STATIC_ROWS)
     stages, found = _deltas(parts, tables.changes, tuple(stored.items()), large, tables.keys)
-    runner.read_changes()
+    runner.read_changes((*(stage.plan for stage in stages), *(change.plan for change in found if change is not None)))
     for stage in stages:
         runner.run(stage.name, stage.plan)
-    rows = {each.name: each.rows for each in runner.runs}
-    return {part: _part(change, rows) for part, change in zip(parts, found, strict=True)}
+    return {part: _part(runner, change) for part, change in zip(parts, found, strict=True)}
 
 
-def _part(change: ChangedRows | None, rows: Mapping[str, int]) -> PartChange | None:
-    if change is None or not isinstance(change.plan, Input) or not rows[change.plan.source]:
+def _part(runner: StageRunner, change: ChangedRows | Addition | None) -> PartChange | PartAddition | None:
+    query = None if change is None else runner.query(change.plan)
+    if change is None or query is None:
         return None
-    names = tuple(column.name for column in change.columns)
-    return PartChange(change.plan.source, names, change.weight.name, rows[change.plan.source])
+    if isinstance(change, Addition):
+        return PartAddition(query, change)
+    source = native_name(change.plan.source) if isinstance(change.plan, Input) else f"({query})"
+    return PartChange(source, tuple(column.name for column in change.columns), change.weight.name, change.ones)
 
 
 @lru_cache(maxsize=256)
@@ -131,6 +137,6 @@ def _deltas(
     stored: tuple[tuple[Plan, Plan], ...],
     large: frozenset[str],
     keys: tuple[tuple[str, tuple[str, ...]], ...],
-) -> tuple[tuple[DeltaStage, ...], tuple[ChangedRows | None, ...]]:
+) -> tuple[tuple[DeltaStage, ...], tuple[ChangedRows | Addition | None, ...]]:
     """The same from refresh to refresh: stages name tables, not versions."""
     return deltas_of(parts, dict(changes), dict(stored), large, dict(keys))

@@ -8,7 +8,7 @@ Law: a semi join over a slice that has its keys gives what it gives over the tab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nearly.engine.deltas.neighbours import Neighbours, equality
@@ -70,6 +70,8 @@ class Slices:
     """Rows of the stages that have run and have some."""
     plans: Mapping[str, Plan]
     """The plans of these stages."""
+    show_changes: Callable[[], None]
+    """Lets changes be read by name."""
     _made: dict[tuple[str, str], _Slice] = field(default_factory=dict)
 
     def applied(self, plan: Plan) -> Plan:
@@ -90,6 +92,7 @@ class Slices:
 
     def _slice(self, scan: Scan, column: str, keys: KeyTable) -> Plan:
         """A scan over the slice that has these keys."""
+        self.show_changes()
         made = self._having(scan.table.lower(), column, keys)
         read = tuple(dict.fromkeys(Column(each.type, each.source) for each in scan.fields))
         outputs = tuple(Output(each.name, Column(each.type, each.source)) for each in scan.fields)
@@ -121,7 +124,7 @@ class Slices:
             self.space.keep(made.keys, f"SELECT k FROM {native_name(now.keys)}")
             self.space.keep(made.rows, self._as_it_was(table, column, made.keys, now))
             return made
-        neighbours, known = Neighbours(self.tables, self.space), domain(keys.rows, keys.column, self.plans)
+        neighbours, known = Neighbours(self.tables, self.space, self.rows), domain(keys.rows, keys.column, self.plans)
         around = neighbours.around(table, column, known, self.rows.get(keys.rows, 0)) if known is not None else None
         count = self.space.keep(made.keys, keys.distinct if around is None else around.keys)
         if around is not None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import pyarrow as pa
 from sqlglot import exp
 
 from nearly.engine.deltas.reading import TableReader, shown_name
@@ -27,6 +30,8 @@ from nearly.rewrite.delta.empty import Known, without_empty
 from nearly.rewrite.delta.sharpen import sharpen
 
 logger = logging.getLogger(__name__)
+
+ASKED_FOR = "rows asked for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,58 +55,116 @@ class StageRunner:
     _filled: dict[str, int] = field(default_factory=dict)
     _plans: dict[str, Plan] = field(default_factory=dict)
     _present: dict[tuple[str, str], bool] = field(default_factory=dict)
-    _shown: set[str] = field(default_factory=set)
+    _shown: dict[str, str] = field(default_factory=dict)
+    _given: dict[str, str] = field(default_factory=dict)
+    """Changes that are read where they lie, by the stage that asks for them."""
     _held: ExitStack = field(default_factory=ExitStack)
     _slices: Slices = field(init=False)
 
     def __post_init__(self) -> None:
-        self._slices = Slices(self.tables, self.space, self._filled, self._plans)
+        self._slices = Slices(self.tables, self.space, self._filled, self._plans, self._show_changes)
 
-    def read_changes(self) -> None:
-        """Have what came and went in each table, with the columns that the plan reads."""
+    def read_changes(self, readers: Iterable[Plan]) -> None:
+        """Have what came and went in each table that is asked for it, with the columns that the plan reads.
+
+        What one reader asks for stays where it lies.
+        """
+        asked = Counter(node.source for plan in readers for node in plan.walk() if isinstance(node, Input))
         for name, moved in self.tables.moved.items():
-            began = time.perf_counter()
+            began, source = time.perf_counter(), moved.names.source
+            if source not in asked:
+                continue
             rows = self.tables.change(moved, name)
-            kept = self.space.keep if isinstance(rows, str) else self.space.keep_given
-            self._note(moved.names.source, kept(moved.names.source, rows), began)
+            if not isinstance(rows, str):
+                self._note(source, rows.num_rows, began)
+                self._present |= {(source, each): not rows[each].null_count for each in rows.column_names}
+                if rows.num_rows:
+                    self.space.show(source, rows)
+            elif asked[source] > 1 or not moved.is_counted:
+                self._note(source, self.space.keep(source, rows), began)
+            else:
+                self._note(source, moved.most_rows, began)
+                self._given[source] = rows
 
     def run(self, name: str, plan: Plan) -> None:
         """Have the rows of a stage."""
         began = time.perf_counter()
-        left = without_empty(plan, Known(self._empty, self._filled))
+        left = self._left(plan)
         if left is None:
             self._note(name, 0, began)
             return
-        ready = self._plans[name] = sharpen(left, self._holds_no_null)
-        if self.sites is not None and self.sites.takes(ready):
-            self._make_empty(ready)
-            given = self.sites.run(ready, self.space.rows)
-            self._note(name, self.space.keep_given(name, given), began)
+        self._plans[name] = left
+        if self.sites is not None and self.sites.takes(left):
+            self._note(name, self.space.keep_given(name, self._on_sites(left)), began)
             return
-        ready = self._slices.applied(ready)
-        sql = self.sql(ready)
+        sql = self.sql(self._slices.applied(left))
         logger.debug("%s: %s", name, sql)
         self._note(name, self.space.keep(name, sql), began)
 
-    def sql(self, plan: Plan) -> str:
-        """The query of a plan, whose tables can be read from now on."""
+    def rows(self, plan: Plan) -> pa.Table:
+        """The rows of a plan that no stage reads, in its order."""
+        began, left = time.perf_counter(), self._left(plan) or plan
+        if self.sites is not None and self.sites.takes(left):
+            found = self._on_sites(left)
+        else:
+            self.space.keep(ASKED_FOR, self.sql(self._slices.applied(left)))  # DuckDB plans twice what is asked for as Arrow
+            found = self.space.rows(ASKED_FOR)
+        self.runs.append(StageRun(ASKED_FOR, found.num_rows, time.perf_counter() - began))
+        return found
+
+    def query(self, plan: Plan) -> str | None:
+        """The query of a plan for a statement of its own; None where it has no rows."""
+        left = self._left(plan)
+        if left is not None and self.sites is not None and self.sites.takes(left):
+            name = f"on sites {len(self.runs)}"
+            self.run(name, plan)
+            return f"SELECT * FROM {native_name(name)}"
+        return None if left is None else self.sql(self._slices.applied(left))
+
+    def _left(self, plan: Plan) -> Plan | None:
+        """A plan without what is known to be empty, and with what is known of keys."""
+        left = without_empty(plan, Known(self._empty, self._filled))
+        return None if left is None else sharpen(left, self._holds_no_null)
+
+    def _on_sites(self, plan: Plan) -> pa.Table:
+        if self.sites is None:
+            raise AssertionError("asked for one site only")
+        self._show_changes()
         self._make_empty(plan)
-        for scan in plan.walk():
-            if isinstance(scan, Scan):
-                self._show(scan.table)
-        return _sql(plan)
+        return self.sites.run(plan, self.space.rows)
+
+    def sql(self, plan: Plan) -> str:
+        """The query of a plan, which says itself how its tables are read: a view would be planned twice."""
+        self._make_empty(plan)
+        read: dict[str, str] = {}
+        for leaf in plan.walk():
+            if isinstance(leaf, Scan):
+                read[shown_name(leaf.table)] = self._show(leaf.table)
+            elif isinstance(leaf, Input) and leaf.source in self._given:
+                read[leaf.source] = self._given[leaf.source]
+        shown = [f"{native_name(name)} AS NOT MATERIALIZED ({query})" for name, query in read.items()]
+        sql = _sql(plan)
+        if not shown:
+            return sql
+        named = sql.removeprefix("WITH ")  # parts of the plan that are read several times
+        return f"WITH {', '.join(shown)}{' ' if named == sql else ', '}{named}"
 
     def close(self) -> None:
         """Let go of tables that were held in memory."""
         self._held.close()
 
-    def _show(self, name: str) -> None:
-        """Let a table be read by its name; a small one from memory."""
+    def _show(self, name: str) -> str:
+        """How a table is read; a small one from memory."""
         if name not in self._shown:
-            body, statics = self.tables.query(name)
+            self._shown[name], statics = self.tables.query(name)
             self._held.enter_context(self.tables.kernel.local.loaded(statics))
-            self.space.execute(f"CREATE OR REPLACE TEMP VIEW {native_name(shown_name(name))} AS {body}")
-            self._shown.add(name)
+        return self._shown[name]
+
+    def _show_changes(self) -> None:
+        """Let all changes be read by name."""
+        for name, query in self._given.items():
+            self.space.show(name, query)
+        self._given.clear()
 
     def _make_empty(self, plan: Plan) -> None:
         """Tables without rows, for inputs that have none and are read nevertheless, as the right side of a left join may be."""
@@ -118,6 +181,8 @@ class StageRunner:
         """Whether a column of a stage holds no null; of what is no stage nothing is known."""
         known = (name, column)
         if known not in self._present:
+            if name in self._given:
+                self._show_changes()
             nulls = f"SELECT 1 FROM {native_name(name)} WHERE {native_name(column)} IS NULL LIMIT 1"
             self._present[known] = name in self._filled and not self.space.execute(nulls)
         return self._present[known]

@@ -27,6 +27,11 @@ class Moved:
         """So many rows came and went at most."""
         return sum(part.most_rows for part in self.parts)
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether exactly so many did: what came may be gone again."""
+        return not any(part.vectors for part in self.parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Tables:
@@ -67,8 +72,9 @@ def versions_of(
         if was.content == now.content:
             same.append(now)
         else:
-            names = TableChange.of(name)
-            moved[key] = Moved(replace(was, name=names.before), now, engine.catalog.difference(was, now), names)
+            parts = engine.catalog.difference(was, now)
+            names = TableChange.of(name, grew=all(part.weight > 0 for part in parts))
+            moved[key] = Moved(replace(was, name=names.before), now, parts, names)
     kept = dict.fromkeys(scan.table for each in stored for scan in scans_of(each))
     tables = Tables(moved, (*same, *(engine.catalog.table(name) for name in kept)))
     _refuse_other_columns(plan, tables)

@@ -41,6 +41,13 @@ class Workspace:
         finally:
             self.cursor.unregister(_GIVEN)
 
+    def show(self, name: str, rows: pa.Table | str) -> None:
+        """Let given rows, or those of a query, be read under a name where they lie."""
+        if isinstance(rows, str):
+            self.execute(f"CREATE OR REPLACE TEMP VIEW {native_name(name)} AS {rows}")
+        else:
+            self.cursor.register(name, rows)
+
     def table(self, sql: str) -> pa.Table:
         """The rows of a query."""
         try:

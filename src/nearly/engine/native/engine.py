@@ -212,9 +212,8 @@ class Native:
     def _create(self, name: str, body: str, running: Running | None) -> int:
         """Make a table; the number of its values, at least 1."""
         with self.cursor(running) as cursor:
-            cursor.execute(f'CREATE OR REPLACE TABLE "{name}" AS {body}')
-            found = cursor.execute(f'SELECT count(*) FROM "{name}"').fetchone()
-            columns = cursor.execute(f'DESCRIBE "{name}"').fetchall()
+            found = cursor.execute(f'CREATE OR REPLACE TABLE "{name}" AS {body}').fetchone()
+            columns = cursor.execute(f'SELECT * FROM "{name}" LIMIT 0').description
         return max(1, (int(found[0]) if found else 0) * len(columns))
 
     def run(

@@ -25,22 +25,27 @@ BEFORE, CHANGE = "@before", "@change"
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """How a plan names a table that changed: as it was, and what came and went since."""
+    """How a plan names a table that changed: as it was, and what came and went since; whether rows only came."""
 
     before: str
     source: str
+    grew: bool = False
 
     @classmethod
-    def of(cls, name: str) -> TableChange:
-        return cls(name + BEFORE, name + CHANGE)
+    def of(cls, name: str, *, grew: bool = False) -> TableChange:
+        return cls(name + BEFORE, name + CHANGE, grew)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """A plan's rows with how often each came or went, in a column that is not the plan's own."""
+    """A plan's rows with how often each came or went, in a column that is not the plan's own.
+
+    Where `ones` tells that every weight is 1, nothing can cancel out.
+    """
 
     plan: Plan
     weight: Column
+    ones: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -107,18 +112,26 @@ class Deltas:
         return rule
 
     def kept(self, plan: Plan) -> ChangedRows | None:
-        """The delta of a plan as a stage of its own: every row once, with the sum of its weights, which is not zero."""
+        """The delta of a plan as rows at rest, of which none cancel out: from now on it is read there."""
         if plan not in self._kept:
             found = self.of(plan)
-            self._kept[plan] = None if found is None else self.consolidated(found)
+            self._made[plan] = self._kept[plan] = None if found is None else self.consolidated(found)
         return self._kept[plan]
 
     def consolidated(self, found: ChangedRows, hint: str = "change") -> ChangedRows:
-        """The same change with every row once."""
+        """The same change as a stage of its own: every row once, with the sum of its weights, which is not zero.
+
+        Of rows that only came none cancel out, and equal ones need not become one; such rows of a table are read where they lie.
+        """
         if isinstance(found.plan, Input):
             return found
-        net = net_rows(found, self.fresh)
-        return ChangedRows(self.stage(hint, net.plan), net.weight)
+        if found.ones:
+            return found if _is_renamed(found.plan) else self.as_stage(found, hint)
+        return self.as_stage(net_rows(found, self.fresh), hint)
+
+    def as_stage(self, found: ChangedRows, hint: str = "change") -> ChangedRows:
+        """The same rows as a stage."""
+        return found if isinstance(found.plan, Input) else replace(found, plan=self.stage(hint, found.plan))
 
     def stage(self, hint: str, plan: Plan) -> Input:
         """Keep the rows of a plan; a plan is kept once."""
@@ -180,18 +193,20 @@ class Deltas:
     def weighted(self, plan: Plan, columns: Sequence[Column], weight: Expression) -> ChangedRows:
         """Some columns of a plan, and a weight for its rows."""
         made = Output(self.fresh("weight"), weight)
-        return ChangedRows(Project(plan, (*passed(columns), made)), made.column)
+        return ChangedRows(Project(plan, (*passed(columns), made)), made.column, weight == ONE)
 
     def union(self, columns: Sequence[Column], terms: Iterable[ChangedRows]) -> ChangedRows:
         """The sum of several changes of the same columns."""
+        terms = tuple(terms)
+        ones = all(each.ones for each in terms)
         found = [Project(each.plan, (*passed(columns), Output(each.weight.name, each.weight))) for each in terms]
         if len(found) == 1:
-            return ChangedRows(found[0], found[0].columns[-1])
+            return ChangedRows(found[0], found[0].columns[-1], ones)
         weight = Column(LONG, self.fresh("weight"))
         whole: Plan = found[0]
         for each in found[1:]:
             whole = SetOperation(whole, each, "union", True, (*columns, weight))
-        return ChangedRows(whole, weight)
+        return ChangedRows(whole, weight, ones)
 
 
 ONE, MINUS_ONE = Literal(LONG, 1), Literal(LONG, -1)
@@ -207,6 +222,13 @@ def net_rows(found: ChangedRows, fresh: FreshNames) -> ChangedRows:
     total = Output(fresh("weight"), AggregateCall(LONG, "sum", (found.weight,)))
     rows = GroupBy(found.plan, passed(found.columns), (total,))
     return ChangedRows(Filter(rows, Call(BOOLEAN, "<>", (total.column, Literal(LONG, 0)))), total.column)
+
+
+def _is_renamed(plan: Plan) -> bool:
+    """Whether a plan has the rows of an input, under other names."""
+    while isinstance(plan, Project) and all(isinstance(each.expression, Column) for each in plan.outputs):
+        plan = plan.child
+    return isinstance(plan, Input)
 
 
 def negated(weight: Expression) -> Expression:

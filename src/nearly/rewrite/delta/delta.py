@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Limit, Plan, Project, Scan, SetOperation, Sort, Values, Window
+from nearly.rewrite.delta.additions import Addition, addition
 from nearly.rewrite.delta.changed import ChangedRows, Delta, Deltas, DeltaStage, Rule, TableChange, net_rows
 from nearly.rewrite.delta.groups import grouped
 from nearly.rewrite.delta.joins import join
@@ -50,7 +51,7 @@ def delta(
     found = deltas.of(plan)
     if found is None:
         return None
-    kept = tuple(deltas.kept(part) for part in parts)
+    kept = tuple(change and deltas.as_stage(change) for change in map(deltas.kept, parts))
     net = net_rows(found, deltas.fresh)
     return Delta(tuple(deltas.stages), net.plan, net.weight, kept)
 
@@ -61,8 +62,12 @@ def deltas_of(
     stored: Mapping[Plan, Plan],
     large: Collection[str] = (),
     keys: Mapping[str, tuple[str, ...]] | None = None,
-) -> tuple[tuple[DeltaStage, ...], tuple[ChangedRows | None, ...]]:
-    """How the rows of several parts of one plan change, in common stages; each change is a stage of its own."""
+) -> tuple[tuple[DeltaStage, ...], tuple[ChangedRows | Addition | None, ...]]:
+    """How the rows of several parts of one plan change, in common stages; parts come before what they are parts of.
+
+    Groups whose change no other part needs to know are told what is added to them. Such an addition reads stored rows as they were.
+    """
     deltas = Deltas(RULES, changes, stored, large, keys or {})
-    found = tuple(deltas.kept(plan) for plan in plans)
+    inner = {node for plan in plans for child in plan.children for node in child.walk()}
+    found = tuple((None if plan in inner else addition(deltas, plan)) or deltas.kept(plan) for plan in plans)
     return tuple(deltas.stages), found

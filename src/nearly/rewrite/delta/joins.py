@@ -43,6 +43,7 @@ class _Rows:
     relation: Plan
     plan: Plan
     weight: Column | None = None
+    ones: bool = True
 
 
 def _now(deltas: Deltas, relation: Plan) -> _Rows:
@@ -51,7 +52,7 @@ def _now(deltas: Deltas, relation: Plan) -> _Rows:
     if change is None:
         return _Rows(relation, deltas.now(relation))
     both = deltas.union(relation.columns, (deltas.weighted(deltas.old(relation), relation.columns, ONE), change))
-    return _Rows(relation, both.plan, both.weight)
+    return _Rows(relation, both.plan, both.weight, both.ones)
 
 
 def _term(
@@ -81,9 +82,11 @@ def _term(
         left = [part for part in left if part not in now]
         condition = conjunction(now)
         current = Join(current, rows, "cross" if condition is None else "inner", condition)
+    ones = change.ones and all(each.ones for each in others)
     if len(weights) == 1:
-        return ChangedRows(current, change.weight)
-    return deltas.weighted(current, columns, reduce(lambda a, b: Call(LONG, "*", (a, b)), weights))
+        return ChangedRows(current, change.weight, ones)
+    product = ONE if ones else reduce(lambda a, b: Call(LONG, "*", (a, b)), weights)
+    return deltas.weighted(current, columns, product)
 
 
 def _next(deltas: Deltas, joined: Sequence[Plan], current: Plan, waiting: Sequence[_Rows], parts: list[Expression]) -> _Rows:

@@ -16,11 +16,11 @@ from nearly.rewrite.delta.whole import whole
 
 def scan(deltas: Deltas, plan: Scan) -> ChangedRows | None:
     """What came and went in the table."""
-    source = deltas.changes[plan.table.lower()].source
+    change = deltas.changes[plan.table.lower()]
     read = dict.fromkeys([*(Column(each.type, each.source) for each in plan.fields), Column(LONG, WEIGHT)])
     weight = Output(deltas.fresh("weight"), Column(LONG, WEIGHT))
     outputs = tuple(Output(each.name, Column(each.type, each.source)) for each in plan.fields)
-    return ChangedRows(Project(Input(source, tuple(read)), (*outputs, weight)), weight.column)
+    return ChangedRows(Project(Input(change.source, tuple(read)), (*outputs, weight)), weight.column, change.grew)
 
 
 def values(deltas: Deltas, plan: Values) -> None:
@@ -49,7 +49,7 @@ def union_all(deltas: Deltas, plan: SetOperation) -> ChangedRows | None:
         found = deltas.of(side)
         if found is not None:
             renamed = tuple(Output(new.name, old) for new, old in zip(plan.given, side.columns, strict=True))
-            terms.append(ChangedRows(Project(found.plan, (*renamed, *passed([found.weight]))), found.weight))
+            terms.append(replace(found, plan=Project(found.plan, (*renamed, *passed([found.weight])))))
     return deltas.union(plan.given, terms) if terms else None
 
 

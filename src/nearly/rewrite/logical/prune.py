@@ -16,9 +16,14 @@ Needed = dict[Plan, frozenset[str]]
 
 def prune(plan: Plan) -> Plan:
     """The plan without unread columns; its own columns all stay."""
+    return _rebuild(plan, needed_of(plan))
+
+
+def needed_of(plan: Plan) -> Needed:
+    """The columns of each part of a plan that something above it reads."""
     needed: Needed = {}
     _collect(plan, plan.names, needed)
-    return _rebuild(plan, needed)
+    return needed
 
 
 def _collect(plan: Plan, wanted: frozenset[str], needed: Needed) -> None:

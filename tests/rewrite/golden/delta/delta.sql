@@ -349,12 +349,9 @@ select kind from event where kind not in (select id from kind where label <> 'on
 --                       Input touched_delta10
 -- change_delta18:
 --   Filter (weight_delta17 <> 0)
---     Aggregate by [] of [weight_delta17 = sum(weight_delta5)]
---       Project weight_delta5
---         Project id_7 = id_5, weight_delta5
---           Filter (label_6 <> 'one')
---             Project id_5 = id, label_6 = label, weight_delta5 = nearly_weight
---               Input kind@change
+--     Aggregate by [] of [weight_delta17 = sum(weight_delta6)]
+--       Project weight_delta6
+--         Input change_delta7
 -- change_delta23:
 --   Filter (weight_delta22 <> 0)
 --     Aggregate by [] of [weight_delta22 = sum(weight_delta21)]
