@@ -24,6 +24,12 @@ def test_estimates_follow_what_refreshes_took() -> None:
     assert corrected(EXPECTED, [took(DELTA, 1000.0)])[DELTA] == pytest.approx(FARTHEST)
 
 
+def test_what_was_never_tried_is_off_as_the_making_was() -> None:
+    """A machine that is slower than the constants is slower in every way."""
+    assert corrected(EXPECTED, [took(WHOLE, 6.0)]) == pytest.approx({DELTA: 3.0, WHOLE: 6.0})
+    assert corrected(EXPECTED, [took(WHOLE, 6.0), took(DELTA, 1.0)])[DELTA] == pytest.approx(1.0)
+
+
 def test_what_was_slow_once_is_tried_again() -> None:
     past = [took(DELTA, 5.0)]
     while corrected(EXPECTED, past)[DELTA] > corrected(EXPECTED, past)[WHOLE]:

@@ -55,6 +55,29 @@ def test_a_view_is_read_like_a_table(db: nearly.Session) -> None:
     assert last.table["t"].to_pylist() == [150]
 
 
+def test_a_refresh_plans_nothing_that_was_planned_when_the_view_was_made(
+    db: nearly.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = db.create_view("totals", TOTALS)
+    db.insert("sales", [{"id": 6, "shop": "c", "price": 7}])
+    monkeypatch.setattr("nearly.views.definition.planned_again", None)
+    view.refresh()
+    assert {"shop": "c", "total": 7} in rows(db, "select shop, total from totals")
+
+
+def test_who_reads_a_change_first_reads_it_for_all_views(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deleted row lies among others: it is not looked for again for another column."""
+    cheapest, shops = (
+        db.create_view(name, f"select {column} from sales group by shop", policy="incremental")
+        for name, column in (("cheapest", "min(id) as id"), ("shops_seen", "shop, sum(price) as total"))
+    )
+    db.delete("sales", where="id = 3")
+    cheapest.refresh()
+    monkeypatch.setattr("nearly.engine.native.reading.NativeReader.part", None)
+    shops.refresh()
+    assert {"shop": "a", "total": 10} in rows(db, "select * from shops_seen")
+
+
 def test_changes_reach_a_view_when_it_is_refreshed(db: nearly.Session) -> None:
     view = db.create_view("totals", TOTALS)
     db.insert("sales", [{"id": 6, "shop": "c", "price": 7}])

@@ -1,7 +1,8 @@
 """What refreshing a view costs, by strategy: values read, stages and rows written, by measured constants.
 
 The constants are of one machine and one kind of query. What refreshes of a view really took corrects them for that view: the
-estimate of a strategy is multiplied by the mean ratio of its past refreshes, of which the last ones count most.
+estimate of a strategy is multiplied by the mean ratio of its past refreshes, of which the last ones count most; that of one that
+was never taken by how far computing the view was off, which tells of the machine and of the query.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from nearly.engine.deltas.versions import Moved
 from nearly.plan.nodes import Input, Join, Plan, Scan
 from nearly.plan.schema import FindTable
 from nearly.rewrite.delta.changed import Delta
+from nearly.rewrite.delta.strategy.strategies import WHOLE
 from nearly.rewrite.logical.sizes import size
 from nearly.views.states import Refresh
 
@@ -51,6 +54,17 @@ class RefreshCosts:
         reading = sum(STAGE_SECONDS + self._reading(plan) for plan in stages)
         return FIXED_SECONDS + reading + changed * width / WRITTEN_CELLS
 
+    def changes(self, moved: Iterable[Moved], columns: Mapping[str, int], followers: Mapping[str, int]) -> float:
+        """What came and went in tables, read among the rows that it lies between: once for all views that follow a table, and so
+        counted in part.
+        """
+        found = 0.0
+        for each in moved:
+            name = each.after.name
+            rows = sum(file.rows for part in each.parts for file in part.files)
+            found += rows * columns[name] * self.scan / self.cores / max(followers[name], 1)
+        return found
+
     def _reading(self, plan: Plan, share: float = 1.0) -> float:
         match plan:
             case Scan():
@@ -68,7 +82,7 @@ def _is_small(plan: Plan) -> bool:
 
 
 def corrected(estimates: Mapping[str, float], past: Iterable[Refresh]) -> dict[str, float]:
-    """Estimates after what past refreshes took."""
+    """Estimates after what past refreshes took; how a view was made is the first of them."""
     ratios: dict[str, float] = {}
     for each in past:
         ratios |= {strategy: ratio**FADING for strategy, ratio in ratios.items() if strategy != each.strategy}
@@ -76,4 +90,5 @@ def corrected(estimates: Mapping[str, float], past: Iterable[Refresh]) -> dict[s
         if expected:
             ratio = min(max(each.seconds / expected, 1 / FARTHEST), FARTHEST)
             ratios[each.strategy] = ratio if each.strategy not in ratios else ratios[each.strategy] * (1 - MEMORY) + ratio * MEMORY
-    return {strategy: seconds * ratios.get(strategy, 1.0) for strategy, seconds in estimates.items()}
+    usual = ratios.get(WHOLE, 1.0)
+    return {strategy: seconds * ratios.get(strategy, usual) for strategy, seconds in estimates.items()}

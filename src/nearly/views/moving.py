@@ -10,20 +10,25 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import pyarrow as pa
 
 from nearly.engine.changes.batch_files import Change
+from nearly.engine.changes.row_files import ManyRows
 from nearly.engine.deltas.net_change import net_change, planned_delta
-from nearly.engine.deltas.versions import Tables, versions_of
+from nearly.engine.deltas.versions import Tables, scans_of, versions_of
 from nearly.engine.engine import Engine
+from nearly.engine.native.failures import NativeFailure
 from nearly.engine.storage.layouts import AT, Table
 from nearly.engine.storage.versions import now
 from nearly.engine.storage.view_definition import FULL, INCREMENTAL, ViewDefinition
 from nearly.engine.writing.parquet_writer import Progress
+from nearly.engine.writing.staging import Staged
 from nearly.errors import EngineError
 from nearly.plan.nodes import Plan
 from nearly.plan.schema import TableSchema
+from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.delta.strategy.reasons import Reason
 from nearly.rewrite.delta.strategy.strategies import DELTA, WHOLE
 from nearly.rewrite.delta.with_partials import values_of
@@ -35,7 +40,17 @@ from nearly.views.kept_values import known_values, values_moved, values_now
 from nearly.views.reasons import POLICY_FULL, REPLACED, STORED_OTHERWISE, changed_too_much, no_history, other_zone, spark_only, told
 from nearly.views.staleness import before, changed_rows
 from nearly.views.states import Refresh, State
-from nearly.views.storing import Mismatch, change_of, commit_change, commit_whole, difference, refuse_no_key, written
+from nearly.views.storing import (
+    Mismatch,
+    NewRows,
+    change_of,
+    commit_change,
+    commit_whole,
+    computed,
+    difference,
+    refuse_no_key,
+    written,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -141,8 +156,24 @@ class Move:
         found = {WHOLE: costs.whole(stored.maintained, self.table.rows)}
         change = planned_delta(stored.kept, tables, self._kept_rows(stored), values_of(stored.kept))
         if change is not None:
-            found[self._strategy] = costs.delta(change, self.changed, len(stored.columns))
+            reading = self._reading_changes(costs, stored, tables)
+            found[self._strategy] = costs.delta(change, self.changed, len(stored.columns)) + reading
         return found
+
+    def _reading_changes(self, costs: RefreshCosts, stored: StoredView, tables: Tables) -> float:
+        """Seconds to read what changed, as far as it is not in memory."""
+        columns: dict[str, set[str]] = {}
+        for scan in scans_of(stored.kept):
+            columns.setdefault(scan.table.lower(), set()).update(each.source for each in scan.fields)
+        recent, catalog = self.engine.native.recent, self.engine.catalog
+        unread = {
+            name: each
+            for name, each in tables.moved.items()
+            if not recent.holds(tuple(part.identity for part in each.parts), (*columns[name], WEIGHT))
+        }
+        counts = {each.after.name: len(columns[name]) for name, each in unread.items()}
+        followers = {each.after.name: catalog.followers(each.after.plain_name) for each in unread.values()}
+        return costs.changes(unread.values(), counts, followers)
 
     def _kept_rows(self, stored: StoredView) -> dict[Plan, Plan]:
         """Where old rows can be read: the view's groups, and the single values inside its query."""
@@ -179,16 +210,33 @@ class Move:
         if planned.stored is not None and definition.policy != FULL:
             self.new = replace(self.new, values=values_now(self.engine, planned.stored.kept, planned.inputs))
         with self.engine.catalog.temporary(self.table.name) as temporary:
-            staged = written(self.engine, planned, self.table.name, temporary, progress, definition.sample is not None)
-            refuse_no_key(self.engine, staged, definition.key and planned.key)
             if definition == self.definition and planned.is_plain and is_stored_so(self.table, planned):
                 try:
-                    change = change_of(self.engine, self.table, difference(self.engine, self.table, staged))
-                    return self._committed(change, WHOLE, told(reason), estimates)
+                    return self._compared(reason, estimates, temporary, progress)
                 except Mismatch:
                     logger.warning("the stored rows of view %r were not what they should be; they are replaced", self.table.name)
+            staged = written(self.engine, planned, self.table.name, temporary, progress, definition.sample is not None)
+            refuse_no_key(self.engine, NewRows.of(staged), definition.key and planned.key)
             done = self._record(WHOLE, told(reason), (staged.layout.rows, 0, self.table.rows), estimates)
             return commit_whole(self.engine, self.table.name, planned, definition, staged, self.new.after(done), replaced=True)
+
+    def _compared(self, reason: Reason | None, estimates: Mapping[str, float], temporary: Path, progress: Progress | None) -> Table:
+        """Commit in which rows those that were computed anew differ from those that are stored."""
+        planned = self.planned
+        rows = NewRows.of(self._computed(temporary, progress))
+        refuse_no_key(self.engine, rows, self.definition.key and planned.key)
+        change = change_of(self.engine, self.table, difference(self.engine, self.table, rows))
+        return self._committed(change, WHOLE, told(reason), estimates)
+
+    def _computed(self, temporary: Path, progress: Progress | None) -> Staged | ManyRows:
+        """All rows: as they come, or, where only Spark computes them, in files."""
+        planned = self.planned
+        if planned.stored is not None:
+            try:
+                return computed(self.engine, self.table, planned, planned.stored, temporary)
+            except NativeFailure:  # for Spark to judge
+                self.engine.life.refuse_over()
+        return written(self.engine, planned, self.table.name, temporary, progress)
 
     def _committed(self, change: Change, strategy: str, reason: str, estimates: Mapping[str, float]) -> Table:
         came = 0 if change.came is None else change.came.num_rows
