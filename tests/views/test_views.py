@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.engine.deltas.versions import versions_of
 from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, Unsupported
 from tests.fixtures.driver_only import driver_only
 
@@ -76,6 +77,27 @@ def test_who_reads_a_change_first_reads_it_for_all_views(db: nearly.Session, mon
     monkeypatch.setattr("nearly.engine.native.reading.NativeReader.part", None)
     shops.refresh()
     assert {"shop": "a", "total": 10} in rows(db, "select * from shops_seen")
+
+
+def test_reading_a_change_is_expected_to_cost_less_where_views_share_it(db: nearly.Session) -> None:
+    text = "select city, sum(price) as total from sales join shops on sales.shop = shops.shop group by city"
+    db.create_view("first", text)
+    db.delete("sales", where="id = 3")
+
+    def expected() -> dict[str, float]:
+        move = db._views.maintenance.ahead("first")
+        assert move is not None
+        stored = move.planned.stored
+        assert stored is not None
+        tables = versions_of(db._engine, stored.kept, move.present(move.before), move.after)
+        return move.estimates(stored, tables)
+
+    alone = expected()
+    for number in range(3):
+        db.create_view(f"other_{number}", text)
+    together = expected()
+    assert together["whole"] == alone["whole"]
+    assert together["delta"] < alone["delta"]
 
 
 def test_changes_reach_a_view_when_it_is_refreshed(db: nearly.Session) -> None:

@@ -7,25 +7,26 @@ was never taken by how far computing the view was off, which tells of the machin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from nearly.engine.deltas.versions import Moved
-from nearly.plan.nodes import Input, Join, Plan, Scan
+from nearly.plan.expressions import Expression, columns_of
+from nearly.plan.nodes import Filter, Input, Join, Plan, Project, Scan
 from nearly.plan.schema import FindTable
-from nearly.rewrite.delta.changed import Delta
+from nearly.rewrite.delta.changed import BEFORE, Delta
 from nearly.rewrite.delta.strategy.strategies import WHOLE
 from nearly.rewrite.logical.sizes import size
 from nearly.views.states import Refresh
 
-FIXED_SECONDS = 0.02
+FIXED_SECONDS = 0.03
 """Planning and committing."""
-STAGE_SECONDS = 0.004
+STAGE_SECONDS = 0.015
 """What a stage takes that has few rows."""
 WRITTEN_CELLS = 8_000_000
 """Values that are written, compared with the stored ones and committed in a second."""
-PRUNED = 0.5
-"""The share of a table that is read, about, where only rows with certain keys are asked for."""
+PRUNED = 0.8
+"""The share of a table's values that is read, about, where only rows with certain keys are asked for: these lie anywhere."""
 MEMORY = 0.5
 """How much of a past ratio counts, beside the ones before it."""
 FADING = 0.7
@@ -42,6 +43,8 @@ class RefreshCosts:
     cores: int
     scan: float
     """Seconds that a core takes to read a value and work on it (`engine.costs`)."""
+    followers: Callable[[str], int] = lambda _: 1
+    """How many views follow a table: what one of them reads of its changes, or around them, the others find in memory."""
 
     def whole(self, plan: Plan, stored_rows: int) -> float:
         """Everything computed anew, written, and compared with what is stored."""
@@ -49,31 +52,46 @@ class RefreshCosts:
         return FIXED_SECONDS + self._reading(plan) + 2 * rows * len(plan.columns) / WRITTEN_CELLS
 
     def delta(self, change: Delta, changed: int, width: int) -> float:
-        """The stages of a change, and what they commit."""
+        """The stages of a change, and what they commit. Rows of a table by keys are read once for all stages, in both versions."""
         stages = [*(stage.plan for stage in change.stages), change.result]
-        reading = sum(STAGE_SECONDS + self._reading(plan) for plan in stages)
-        return FIXED_SECONDS + reading + changed * width / WRITTEN_CELLS
+        by_keys: dict[Hashable, float] = {}
+        reading = sum(STAGE_SECONDS + self._reading(plan, by_keys) for plan in stages)
+        return FIXED_SECONDS + reading + sum(by_keys.values()) + changed * width / WRITTEN_CELLS
 
-    def changes(self, moved: Iterable[Moved], columns: Mapping[str, int], followers: Mapping[str, int]) -> float:
-        """What came and went in tables, read among the rows that it lies between: once for all views that follow a table, and so
-        counted in part.
-        """
+    def changes(self, moved: Iterable[Moved], columns: Mapping[str, int]) -> float:
+        """What came and went in tables, read among the rows that it lies between, once for all views that follow a table."""
         found = 0.0
         for each in moved:
-            name = each.after.name
             rows = sum(file.rows for part in each.parts for file in part.files)
-            found += rows * columns[name] * self.scan / self.cores / max(followers[name], 1)
+            found += self._values(rows * columns[each.after.name]) / self.followers(each.after.name)
         return found
 
-    def _reading(self, plan: Plan, share: float = 1.0) -> float:
+    def _reading(self, plan: Plan, by_keys: dict[Hashable, float] | None = None) -> float:
+        """Seconds to read what a plan reads; scans that are asked for keys are noted, by table and column, where `by_keys` is."""
         match plan:
             case Scan():
-                return share * self.find_table(plan.table).rows * max(1, len(plan.fields)) * self.scan / self.cores
-            case Join(kind="semi") if _is_small(plan.right):
-                return self._reading(plan.left, PRUNED)
-            case Join(kind="inner") if _is_small(plan.left):
-                return self._reading(plan.left, share) + self._reading(plan.right, PRUNED)
-        return sum(self._reading(child, share) for child in plan.children)
+                return self._values(self.find_table(plan.table).rows * max(1, len(plan.fields)))
+            case Join(kind="semi") if by_keys is not None and _is_small(plan.right):
+                return self._looking_up(plan.left, plan.condition, by_keys)
+            case Join(kind="inner") if by_keys is not None and _is_small(plan.left):
+                return self._reading(plan.left, by_keys) + self._looking_up(plan.right, plan.condition, by_keys)
+        return sum(self._reading(child, by_keys) for child in plan.children)
+
+    def _looking_up(self, plan: Plan, condition: Expression | None, by_keys: dict[Hashable, float]) -> float:
+        """What is read for rows with certain keys. Those of a table's own key are asked for by all views that follow the table."""
+        if isinstance(plan, Filter | Project):
+            return self._looking_up(plan.child, condition, by_keys)
+        if not isinstance(plan, Scan):
+            return self._reading(plan, by_keys)
+        name = plan.table.removesuffix(BEFORE)
+        asked = frozenset(each.source for each in plan.fields if condition is not None and each.name in columns_of(condition))
+        shared = self.followers(name) if asked & set(self.find_table(plan.table).key) else 1
+        seconds = PRUNED * self._reading(plan) / shared
+        by_keys[name.lower(), asked] = max(seconds, by_keys.get((name.lower(), asked), 0.0))
+        return 0.0
+
+    def _values(self, count: float) -> float:
+        return count * self.scan / self.cores
 
 
 def _is_small(plan: Plan) -> bool:

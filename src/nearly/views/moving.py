@@ -33,6 +33,7 @@ from nearly.rewrite.delta.strategy.reasons import Reason
 from nearly.rewrite.delta.strategy.strategies import DELTA, WHOLE
 from nearly.rewrite.delta.with_partials import values_of
 from nearly.rewrite.views.split_view import StoredView
+from nearly.views.computing import computed
 from nearly.views.costs import RefreshCosts, corrected
 from nearly.views.definition import PlannedView, RememberedPlans, is_stored_so, loosened, stored_groups
 from nearly.views.explaining import is_open, obstacles, strategy_of
@@ -46,7 +47,6 @@ from nearly.views.storing import (
     change_of,
     commit_change,
     commit_whole,
-    computed,
     difference,
     refuse_no_key,
     written,
@@ -79,7 +79,8 @@ class Move:
         reason, estimates = self.obstacle(), dict[str, float]()
         stored = self.planned.stored
         if reason is None and stored is not None:
-            tables = versions_of(self.engine, stored.kept, self.present(self.before), self.after)
+            kept = self._kept_rows(stored).values()
+            tables = versions_of(self.engine, stored.kept, self.present(self.before), self.after, kept)
             estimates = self.estimates(stored, tables)
             reason = self._too_much(estimates)
         if reason is None and stored is not None:
@@ -152,7 +153,7 @@ class Move:
         def find_table(name: str) -> TableSchema:
             return schemas[name.lower()]
 
-        costs = RefreshCosts(find_table, self.engine.cluster.sites.cores, self.engine.costs.constants.scan)
+        costs = RefreshCosts(find_table, self.engine.cluster.sites.cores, self.engine.costs.constants.scan, self._followers)
         found = {WHOLE: costs.whole(stored.maintained, self.table.rows)}
         change = planned_delta(stored.kept, tables, self._kept_rows(stored), values_of(stored.kept))
         if change is not None:
@@ -165,15 +166,18 @@ class Move:
         columns: dict[str, set[str]] = {}
         for scan in scans_of(stored.kept):
             columns.setdefault(scan.table.lower(), set()).update(each.source for each in scan.fields)
-        recent, catalog = self.engine.native.recent, self.engine.catalog
+        recent = self.engine.native.recent
         unread = {
             name: each
             for name, each in tables.moved.items()
             if not recent.holds(tuple(part.identity for part in each.parts), (*columns[name], WEIGHT))
         }
-        counts = {each.after.name: len(columns[name]) for name, each in unread.items()}
-        followers = {each.after.name: catalog.followers(each.after.plain_name) for each in unread.values()}
-        return costs.changes(unread.values(), counts, followers)
+        return costs.changes(unread.values(), {each.after.name: len(columns[name]) for name, each in unread.items()})
+
+    def _followers(self, table: str) -> int:
+        """How many views follow a table; this one does."""
+        plain = table.partition(AT)[0]
+        return max(1, self.engine.catalog.followers(plain)) if plain in self.engine.catalog else 1
 
     def _kept_rows(self, stored: StoredView) -> dict[Plan, Plan]:
         """Where old rows can be read: the view's groups, and the single values inside its query."""
@@ -207,15 +211,13 @@ class Move:
     def _whole(self, reason: Reason | None, estimates: Mapping[str, float], progress: Progress | None) -> Table:
         """All rows computed anew; what differs is committed, or all of it where that is not known row by row."""
         definition, planned = redefined(self.definition, self.planned), self.planned
-        if planned.stored is not None and definition.policy != FULL:
-            self.new = replace(self.new, values=values_now(self.engine, planned.stored.kept, planned.inputs))
         with self.engine.catalog.temporary(self.table.name) as temporary:
             if definition == self.definition and planned.is_plain and is_stored_so(self.table, planned):
                 try:
                     return self._compared(reason, estimates, temporary, progress)
                 except Mismatch:
                     logger.warning("the stored rows of view %r were not what they should be; they are replaced", self.table.name)
-            staged = written(self.engine, planned, self.table.name, temporary, progress, definition.sample is not None)
+            staged = self._written(temporary, progress, definition.sample is not None)
             refuse_no_key(self.engine, NewRows.of(staged), definition.key and planned.key)
             done = self._record(WHOLE, told(reason), (staged.layout.rows, 0, self.table.rows), estimates)
             return commit_whole(self.engine, self.table.name, planned, definition, staged, self.new.after(done), replaced=True)
@@ -229,14 +231,25 @@ class Move:
         return self._committed(change, WHOLE, told(reason), estimates)
 
     def _computed(self, temporary: Path, progress: Progress | None) -> Staged | ManyRows:
-        """All rows: as they come, or, where only Spark computes them, in files."""
-        planned = self.planned
-        if planned.stored is not None:
+        """All rows: as they come, or, where only Spark computes them, in files. What is kept of values is computed with them."""
+        planned, stored = self.planned, self.planned.stored
+        if stored is not None:
+            values = values_of(stored.kept) if self.definition.policy != FULL else ()
             try:
-                return computed(self.engine, self.table, planned, planned.stored, temporary)
+                rows, kept = computed(self.engine, self.table, stored.maintained, values, planned.inputs, temporary)
             except NativeFailure:  # for Spark to judge
                 self.engine.life.refuse_over()
-        return written(self.engine, planned, self.table.name, temporary, progress)
+            else:
+                self.new = replace(self.new, values=kept)
+                return rows
+        return self._written(temporary, progress, sampled=False)
+
+    def _written(self, temporary: Path, progress: Progress | None, sampled: bool) -> Staged:
+        """All rows in new files, and what is kept of values."""
+        planned = self.planned
+        if planned.stored is not None and self.definition.policy != FULL:
+            self.new = replace(self.new, values=values_now(self.engine, planned.stored.kept, planned.inputs))
+        return written(self.engine, planned, self.table.name, temporary, progress, sampled)
 
     def _committed(self, change: Change, strategy: str, reason: str, estimates: Mapping[str, float]) -> Table:
         came = 0 if change.came is None else change.came.num_rows

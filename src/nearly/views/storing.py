@@ -19,7 +19,7 @@ from nearly.engine.changes.batch_files import Change, write_batch
 from nearly.engine.changes.batch_files import new_directory as new_batch_directory
 from nearly.engine.changes.given_rows import arrow_schema
 from nearly.engine.changes.positions import by_content, by_key, duplicates, pairs, rows_at, rows_by_key, run_here
-from nearly.engine.changes.row_files import BucketWriter, FiledRows, FileWriter, ManyRows, collected
+from nearly.engine.changes.row_files import BucketWriter, FiledRows, FileWriter, ManyRows
 from nearly.engine.engine import Engine
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.native.places import Positions
@@ -155,12 +155,6 @@ def _in_order(stored: StoredView, key: tuple[str, ...], tickets: Clustering | No
         bucket = Output(BUCKET, bucket_of([known[name] for name in tickets.columns]))
         plan, by = Project(plan, (*passed(plan.columns), bucket)), [bucket.column, *by]
     return Sort(plan, tuple(SortKey(column) for column in by)) if by else plan
-
-
-def computed(engine: Engine, table: Table, planned: PlannedView, stored: StoredView, temporary: Path) -> ManyRows:
-    """All rows of a view in no order, to be compared with those that are stored: in memory, or in files where they are many."""
-    with engine.reading(planned.inputs):
-        return collected(plan_batches(engine, stored.maintained, planned.inputs), table, temporary / "rows")
 
 
 @dataclass(frozen=True, slots=True)
