@@ -14,6 +14,7 @@ import pytest
 import nearly
 from nearly.engine.deltas.versions import versions_of
 from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, Unsupported
+from nearly.views.moving import Move
 from tests.fixtures.driver_only import driver_only
 
 SALES = pa.table({
@@ -83,21 +84,31 @@ def test_reading_a_change_is_expected_to_cost_less_where_views_share_it(db: near
     text = "select city, sum(price) as total from sales join shops on sales.shop = shops.shop group by city"
     db.create_view("first", text)
     db.delete("sales", where="id = 3")
-
-    def expected() -> dict[str, float]:
-        move = db._views.maintenance.ahead("first")
-        assert move is not None
-        stored = move.planned.stored
-        assert stored is not None
-        tables = versions_of(db._engine, stored.kept, move.present(move.before), move.after)
-        return move.estimates(stored, tables)
-
-    alone = expected()
+    alone = expected(db, "first")
     for number in range(3):
         db.create_view(f"other_{number}", text)
-    together = expected()
+    together = expected(db, "first")
     assert together["whole"] == alone["whole"]
     assert together["delta"] < alone["delta"]
+
+
+def test_touching_most_groups_is_expected_to_cost_more(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    db.create_view("medians", "select shop, median(price) as m from sales group by shop")
+    db.delete("sales", where="id = 3")
+    few = expected(db, "medians")
+    monkeypatch.setattr(Move, "_different", lambda *_: 1e9)
+    many = expected(db, "medians")
+    assert many["whole"] == few["whole"]
+    assert many["touched keys"] < few["touched keys"]
+
+
+def expected(db: nearly.Session, name: str) -> dict[str, float]:
+    """What each way to refresh a view is expected to take."""
+    move = db._views.maintenance.ahead(name)
+    assert move is not None
+    stored = move.planned.stored
+    assert stored is not None
+    return move.estimates(stored, versions_of(db._engine, stored.kept, move.present(move.before), move.after))
 
 
 def test_changes_reach_a_view_when_it_is_refreshed(db: nearly.Session) -> None:

@@ -8,7 +8,8 @@ was never taken by how far computing the view was off, which tells of the machin
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import expm1, inf
 
 from nearly.engine.deltas.versions import Moved
 from nearly.plan.expressions import Expression, columns_of
@@ -27,6 +28,8 @@ WRITTEN_CELLS = 8_000_000
 """Values that are written, compared with the stored ones and committed in a second."""
 PRUNED = 0.8
 """The share of a table's values that is read, about, where only rows with certain keys are asked for: these lie anywhere."""
+HELD = 2.0
+"""What holding such rows in memory, in both versions, takes beside reading them: all of them, where all keys are asked for."""
 MEMORY = 0.5
 """How much of a past ratio counts, beside the ones before it."""
 FADING = 0.7
@@ -45,6 +48,8 @@ class RefreshCosts:
     """Seconds that a core takes to read a value and work on it (`engine.costs`)."""
     followers: Callable[[str], int] = lambda _: 1
     """How many views follow a table: what one of them reads of its changes, or around them, the others find in memory."""
+    different: Callable[[str, str], float] = lambda _table, _column: inf
+    """About how many different values a column of a table has: where they are few, a change has most of them."""
 
     def whole(self, plan: Plan, stored_rows: int) -> float:
         """Everything computed anew, written, and compared with what is stored."""
@@ -54,9 +59,9 @@ class RefreshCosts:
     def delta(self, change: Delta, changed: int, width: int) -> float:
         """The stages of a change, and what they commit. Rows of a table by keys are read once for all stages, in both versions."""
         stages = [*(stage.plan for stage in change.stages), change.result]
-        by_keys: dict[Hashable, float] = {}
-        reading = sum(STAGE_SECONDS + self._reading(plan, by_keys) for plan in stages)
-        return FIXED_SECONDS + reading + sum(by_keys.values()) + changed * width / WRITTEN_CELLS
+        asked = _Lookups(changed)
+        reading = sum(STAGE_SECONDS + self._reading(plan, asked) for plan in stages)
+        return FIXED_SECONDS + reading + sum(asked.seconds.values()) + changed * width / WRITTEN_CELLS
 
     def changes(self, moved: Iterable[Moved], columns: Mapping[str, int]) -> float:
         """What came and went in tables, read among the rows that it lies between, once for all views that follow a table."""
@@ -66,32 +71,44 @@ class RefreshCosts:
             found += self._values(rows * columns[each.after.name]) / self.followers(each.after.name)
         return found
 
-    def _reading(self, plan: Plan, by_keys: dict[Hashable, float] | None = None) -> float:
-        """Seconds to read what a plan reads; scans that are asked for keys are noted, by table and column, where `by_keys` is."""
+    def _reading(self, plan: Plan, asked: _Lookups | None = None) -> float:
+        """Seconds to read what a plan reads; scans that are asked for certain keys are noted in `asked`, where it is given."""
         match plan:
             case Scan():
                 return self._values(self.find_table(plan.table).rows * max(1, len(plan.fields)))
-            case Join(kind="semi") if by_keys is not None and _is_small(plan.right):
-                return self._looking_up(plan.left, plan.condition, by_keys)
-            case Join(kind="inner") if by_keys is not None and _is_small(plan.left):
-                return self._reading(plan.left, by_keys) + self._looking_up(plan.right, plan.condition, by_keys)
-        return sum(self._reading(child, by_keys) for child in plan.children)
+            case Join(kind="semi") if asked is not None and _is_small(plan.right):
+                return self._looking_up(plan.left, plan.condition, asked)
+            case Join(kind="inner") if asked is not None and _is_small(plan.left):
+                return self._reading(plan.left, asked) + self._looking_up(plan.right, plan.condition, asked)
+        return sum(self._reading(child, asked) for child in plan.children)
 
-    def _looking_up(self, plan: Plan, condition: Expression | None, by_keys: dict[Hashable, float]) -> float:
-        """What is read for rows with certain keys. Those of a table's own key are asked for by all views that follow the table."""
+    def _looking_up(self, plan: Plan, condition: Expression | None, asked: _Lookups) -> float:
+        """What is read for rows with certain keys, and held. Those of a table's own key all views that follow it ask for."""
         if isinstance(plan, Filter | Project):
-            return self._looking_up(plan.child, condition, by_keys)
+            return self._looking_up(plan.child, condition, asked)
         if not isinstance(plan, Scan):
-            return self._reading(plan, by_keys)
-        name = plan.table.removesuffix(BEFORE)
-        asked = frozenset(each.source for each in plan.fields if condition is not None and each.name in columns_of(condition))
-        shared = self.followers(name) if asked & set(self.find_table(plan.table).key) else 1
-        seconds = PRUNED * self._reading(plan) / shared
-        by_keys[name.lower(), asked] = max(seconds, by_keys.get((name.lower(), asked), 0.0))
+            return self._reading(plan, asked)
+        name, table = plan.table.removesuffix(BEFORE), self.find_table(plan.table)
+        columns = frozenset(each.source for each in plan.fields if condition is not None and each.name in columns_of(condition))
+        own = bool(columns & set(table.key))
+        different = float(table.rows) if own else max((self.different(name, each) for each in columns), default=1.0)
+        held = HELD * -expm1(-asked.changed / max(different, 1.0))
+        asked.note((name.lower(), columns), (PRUNED / (self.followers(name) if own else 1) + held) * self._reading(plan))
         return 0.0
 
     def _values(self, count: float) -> float:
         return count * self.scan / self.cores
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookups:
+    """Seconds to read rows of tables by keys, of so many changed rows, by table and columns."""
+
+    changed: int
+    seconds: dict[Hashable, float] = field(default_factory=dict)
+
+    def note(self, name: Hashable, seconds: float) -> None:
+        self.seconds[name] = max(seconds, self.seconds.get(name, 0.0))
 
 
 def _is_small(plan: Plan) -> bool:

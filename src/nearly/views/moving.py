@@ -6,6 +6,7 @@ Law: rows and versions are committed together, whichever way they were computed.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -56,6 +57,8 @@ logger = logging.getLogger(__name__)
 
 OPEN = ("LIMIT_WITHOUT_TOTAL_ORDER", "WINDOW_WITHOUT_TOTAL_ORDER", "DOUBLES_AS_KEYS")
 """Reasons why the old rows, computed again, need not be those that are stored."""
+LOOKED_AT, ITERATIONS = 100_000, 30
+"""Rows by which the number of different values of a column is told, and steps in which it is."""
 Pinned = Mapping[str, Table]
 """Tables in the versions of one refresh, by their names in small letters."""
 
@@ -153,7 +156,8 @@ class Move:
         def find_table(name: str) -> TableSchema:
             return schemas[name.lower()]
 
-        costs = RefreshCosts(find_table, self.engine.cluster.sites.cores, self.engine.costs.constants.scan, self._followers)
+        cores, scan = self.engine.cluster.sites.cores, self.engine.costs.constants.scan
+        costs = RefreshCosts(find_table, cores, scan, self._followers, self._different)
         found = {WHOLE: costs.whole(stored.maintained, self.table.rows)}
         change = planned_delta(stored.kept, tables, self._kept_rows(stored), values_of(stored.kept))
         if change is not None:
@@ -173,6 +177,22 @@ class Move:
             if not recent.holds(tuple(part.identity for part in each.parts), (*columns[name], WEIGHT))
         }
         return costs.changes(unread.values(), {each.after.name: len(columns[name]) for name, each in unread.items()})
+
+    def _different(self, table: str, column: str) -> float:
+        """About how many different values a column has, by the first rows of its table, which are taken as any others.
+
+        D values make D (1 - exp(-n / D)) different ones in n rows.
+        """
+        found = self.pinned.get(table.lower()) or self.engine.catalog.table(table)
+
+        def count() -> float:
+            rows, seen = self.engine.native.reader.distinct(found, column, LOOKED_AT)
+            values = float(seen)
+            for _ in range(ITERATIONS if seen < rows else 0):
+                values = seen / -math.expm1(-rows / values)
+            return values if seen < rows else math.inf
+
+        return self.engine.native.recent.answer(("different", found.base.manifest.paths[0], column), count)
 
     def _followers(self, table: str) -> int:
         """How many views follow a table; this one does."""
