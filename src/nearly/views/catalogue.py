@@ -127,7 +127,15 @@ class Views:
             staged = written(self.engine, planned, name, temporary, progress, definition.sample is not None)
             refuse_no_key(self.engine, NewRows.of(staged), definition.key and planned.key)
             made = Refresh(
-                now(), WHOLE, "made", 0, staged.layout.rows, 0, 0, time.perf_counter() - started, self._estimate(planned)
+                now(),
+                WHOLE,
+                "made",
+                0,
+                staged.layout.rows,
+                0,
+                0,
+                time.perf_counter() - started,
+                self._estimate(planned, staged.layout.rows),
             )
             values = {} if planned.stored is None else values_now(self.engine, planned.stored.kept, planned.inputs)
             state = State(versions_of(planned.inputs), leaves, (made,), values)
@@ -215,12 +223,12 @@ class Views:
         self.engine.life.refuse_over()
         return explained(plan_view(self.engine, check_query(text).text))
 
-    def _estimate(self, planned: PlannedView) -> dict[str, float]:
-        """What computing the view was expected to take: what it took corrects later estimates."""
+    def _estimate(self, planned: PlannedView, rows: int) -> dict[str, float]:
+        """What computing the view, of so many rows, was expected to take: what it took corrects later estimates."""
         if planned.stored is None:
             return {}
         costs = RefreshCosts(finding(planned), self.engine.cluster.sites.cores, self.engine.costs.constants.scan)
-        return {WHOLE: costs.whole(planned.stored.maintained, 0)}
+        return {WHOLE: costs.whole(planned.stored.maintained, rows)}
 
     def drop(self, name: str) -> None:
         """Forget a view and its rows; one that others are made of is an error."""

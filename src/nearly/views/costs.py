@@ -2,13 +2,13 @@
 
 The constants are of one machine and one kind of query. What refreshes of a view really took corrects them for that view: the
 estimate of a strategy is multiplied by the mean ratio of its past refreshes, of which the last ones count most; that of one that
-was never taken by how far computing the view was off, which tells of the machine and of the query.
+was never taken by the root of how far computing the view was off, which tells of the machine and of the query.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import expm1, inf
 
 from nearly.engine.deltas.versions import Moved
@@ -36,6 +36,9 @@ FADING = 0.7
 """By which power a ratio comes nearer to 1 whenever another way was taken: what was slow once, as the first to read a change for
 all views is, is tried again."""
 FARTHEST = 20.0
+UNTRIED = 0.5
+"""By which power the ratio of computing a view counts for a way that was never taken: a slow machine is slow in every way, but what
+a query does to all rows it does to few in others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,11 @@ class RefreshCosts:
         asked = _Lookups(changed)
         reading = sum(STAGE_SECONDS + self._reading(plan, asked) for plan in stages)
         return FIXED_SECONDS + reading + sum(asked.seconds.values()) + changed * width / WRITTEN_CELLS
+
+    @property
+    def alone(self) -> RefreshCosts:
+        """The same for a view that reads first what others share."""
+        return replace(self, followers=lambda _: 1)
 
     def changes(self, moved: Iterable[Moved], columns: Mapping[str, int]) -> float:
         """What came and went in tables, read among the rows that it lies between, once for all views that follow a table."""
@@ -117,13 +125,17 @@ def _is_small(plan: Plan) -> bool:
 
 
 def corrected(estimates: Mapping[str, float], past: Iterable[Refresh]) -> dict[str, float]:
-    """Estimates after what past refreshes took; how a view was made is the first of them."""
+    """Estimates after what past refreshes took; how a view was made is the first of them.
+
+    A refresh that took something between what was expected with others to share the reading, and alone, took what was expected.
+    """
     ratios: dict[str, float] = {}
     for each in past:
         ratios |= {strategy: ratio**FADING for strategy, ratio in ratios.items() if strategy != each.strategy}
         expected = each.estimates.get(each.strategy)
         if expected:
-            ratio = min(max(each.seconds / expected, 1 / FARTHEST), FARTHEST)
+            nearest = min(max(each.seconds, expected), max(expected, each.most))
+            ratio = min(max(each.seconds / nearest, 1 / FARTHEST), FARTHEST)
             ratios[each.strategy] = ratio if each.strategy not in ratios else ratios[each.strategy] * (1 - MEMORY) + ratio * MEMORY
-    usual = ratios.get(WHOLE, 1.0)
+    usual = ratios.get(WHOLE, 1.0) ** UNTRIED
     return {strategy: seconds * ratios.get(strategy, usual) for strategy, seconds in estimates.items()}

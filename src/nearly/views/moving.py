@@ -76,6 +76,7 @@ class Move:
 
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
+        self.most = 0.0
 
     def done(self, progress: Progress | None) -> Table:
         """Compute and commit; the view's stored table after that."""
@@ -161,8 +162,11 @@ class Move:
         found = {WHOLE: costs.whole(stored.maintained, self.table.rows)}
         change = planned_delta(stored.kept, tables, self._kept_rows(stored), values_of(stored.kept))
         if change is not None:
-            reading = self._reading_changes(costs, stored, tables)
-            found[self._strategy] = costs.delta(change, self.changed, len(stored.columns)) + reading
+            shared, self.most = (
+                each.delta(change, self.changed, len(stored.columns)) + self._reading_changes(each, stored, tables)
+                for each in (costs, costs.alone)
+            )
+            found[self._strategy] = shared
         return found
 
     def _reading_changes(self, costs: RefreshCosts, stored: StoredView, tables: Tables) -> float:
@@ -279,7 +283,8 @@ class Move:
         return commit_change(self.engine, self.table, change, self.new.after(done))
 
     def _record(self, strategy: str, reason: str, counts: tuple[int, int, int], estimates: Mapping[str, float]) -> Refresh:
-        return Refresh(now(), strategy, reason, self.changed, *counts, time.perf_counter() - self.started, estimates)
+        most = self.most if strategy in estimates and strategy != WHOLE else 0.0
+        return Refresh(now(), strategy, reason, self.changed, *counts, time.perf_counter() - self.started, estimates, most)
 
 
 def definition_of(table: Table) -> ViewDefinition:
