@@ -20,7 +20,8 @@ from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
 TINY = {"sf": "0.01", "instances": 1, "queries": 2, "samples": 2, "rows": 3000, "log": 20_000, "updates": (0.1,)}
 COLUMNS = (
     "what", "seconds", "of refresh", "refresh / clean", "stale %", "aqp %", "corr %", "auto %", "auto / best", "groups",
-    "stale max %", "auto max %", "10 %", "100 %", "1000 %", "held %", "withheld %", "rows/s", "rows/s beside cleaning",
+    "stale max %", "auto max %", "10 %", "100 %", "1000 %", "held %", "withheld %", "width / error",
+    "rows/s", "rows/s beside cleaning",
 )  # fmt: skip
 PARTS_OF = ("join", "cube", "complex", "outliers", "log", "background", "coverage", "break-even")
 

@@ -5,8 +5,11 @@ Keys of new orders lie in the gaps that TPC-H leaves for them: of every 32 keys 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,14 +40,14 @@ def refresh_set(db: nearly.Session, percent: float, turn: int) -> RefreshSet:
     return RefreshSet(*(pa.array(np.sort(part)) for part in np.split(chosen, ends)[:3]))
 
 
-def apply(db: nearly.Session, made: RefreshSet, turn: int) -> int:
-    """Change both tables in one transaction; how many rows came, went or changed."""
+def apply(db: nearly.Session, made: RefreshSet, turn: int, files: Mapping[str, Path]) -> int:
+    """Change both tables in one transaction; how many rows came, went or changed. `files` hold the tables as they are."""
     rows = 0
     with db.transaction():
         for table, key in (("orders", ORDER), ("lineitem", LINE)):
-            copied = _shifted(_rows_of(db, table, key, made.copied), key, GAP * (1 + turn % 3))
-            changed = _other_values(table, _rows_of(db, table, key, made.changed))
-            gone = _rows_of(db, table, key, made.deleted)
+            copied = _shifted(_rows_of(files[table], key, made.copied), key, GAP * (1 + turn % 3))
+            changed = _other_values(table, _rows_of(files[table], key, made.changed))
+            gone = _rows_of(files[table], key, made.deleted)
             for work, given in ((db.delete, gone), (db.merge, changed), (db.insert, copied)):
                 if given.num_rows:
                     work(table, given)
@@ -52,22 +55,14 @@ def apply(db: nearly.Session, made: RefreshSet, turn: int) -> int:
     return rows
 
 
-def _rows_of(db: nearly.Session, table: str, key: str, keys: pa.Array) -> pa.Table:
-    """The rows of some orders, as the table has them now."""
-    if not len(keys):
-        return db.sql(f"select * from {table} limit 0").exact().table
-    modulus, low, high = len(keys), pc.min(keys).as_py(), pc.max(keys).as_py()
-    found = db.sql(f"select * from {table} where {key} between {low} and {high}" if modulus > _FEW else _listed(table, key, keys))
-    rows = found.exact().table
-    return rows if modulus <= _FEW else rows.filter(pc.is_in(rows[key], keys))
-
-
-_FEW = 20_000
-"""So many keys are listed in the text of a query."""
-
-
-def _listed(table: str, key: str, keys: pa.Array) -> str:
-    return f"select * from {table} where {key} in ({', '.join(map(str, keys.to_pylist()))})"
+def _rows_of(directory: Path, key: str, keys: pa.Array) -> pa.Table:
+    """The rows of some orders."""
+    with duckdb.connect() as connection:
+        connection.register("keys", pa.table({"k": keys}))
+        text = f"SELECT t.* FROM read_parquet('{directory}/*.parquet') AS t SEMI JOIN keys ON t.{key} = k"
+        found = connection.sql(text).to_arrow_table()
+    fields = [field.with_type(pa.string()) if field.type == pa.string_view() else field for field in found.schema]
+    return found.cast(pa.schema(fields))
 
 
 def _shifted(rows: pa.Table, key: str, gap: int) -> pa.Table:

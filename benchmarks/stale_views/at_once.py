@@ -136,7 +136,7 @@ class AtOnce:
             return Found(truth, *self._medians(stale, values, method, behind))
         cells = _Cells(query.function, self.strata, stale, values)
         found = linear_column(cells, "", behind, method)
-        ends = bounded(found.chosen, found.direct, [found], cells.is_total, cells.changed_rows, behind)
+        ends = found.own or bounded(found.chosen, found.direct, [found], cells.is_total, cells.changed_rows, behind)
         return Found(truth, found.chosen.theta, ends)
 
     def _medians(
@@ -177,6 +177,9 @@ class _Cells:
 
     def is_spread(self, _name: str) -> bool:
         return self.function == "stddev"
+
+    def is_count(self, _name: str) -> bool:
+        return self.function == "count"
 
     @cached_property
     def _middle(self) -> float:

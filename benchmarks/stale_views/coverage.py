@@ -41,7 +41,7 @@ def run(directory: Path, rows: int, samples: int) -> tuple[list[Record], Record]
                 coverages.append(coverage)
             share = result.withheld / max(result.given + result.withheld, 1)
             held = None if coverage is None else 100 * coverage
-            found.append({"what": f"{kind}: {name}", "held %": held, "withheld %": 100 * share})
+            found.append({"what": f"{kind}: {name}", "held %": held, "withheld %": 100 * share, "width / error": result.looseness})
         differing += differences(directory / kind.replace(" ", "-"), changed, QUERIES)
     summary = {
         "coverage_lowest": min(coverages),

@@ -166,6 +166,8 @@ class Score:
     withheld: int = 0
     wrong_without_width: int = 0
     errors: list[float] = field(default_factory=list)
+    widths: list[float] = field(default_factory=list)
+    """Half the lengths of intervals, in relation to the truth, as the errors are."""
 
     def take(self, truth: float, value: float | None, low: float | None, high: float | None) -> None:
         if value is not None and truth:
@@ -174,12 +176,19 @@ class Score:
             self.withheld += 1
             return
         self.given += 1
+        self.widths += [(float(high) - float(low)) / 2 / abs(truth)] if truth else []
         self.held += float(low) <= truth <= float(high)
         self.wrong_without_width += low == high and float(low) != truth
 
     @property
     def coverage(self) -> float:
         return self.held / max(self.given, 1)
+
+    @property
+    def looseness(self) -> float | None:
+        """Half the usual length of an interval over the root mean square error: 1.96 where errors are normal and known to be."""
+        error = float(np.sqrt(np.mean(np.square(self.errors)))) if self.errors else 0.0
+        return float(np.median(self.widths)) / error if self.widths and error else None
 
     @property
     def error(self) -> float:

@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.engine.deltas.versions import versions_of
 from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, Unsupported
+from nearly.views.moving import Move
 from tests.fixtures.driver_only import driver_only
 
 SALES = pa.table({
@@ -53,6 +55,68 @@ def test_a_view_is_read_like_a_table(db: nearly.Session) -> None:
     last = list(db.sql("select sum(total) as t from totals"))[-1]
     assert last.exact
     assert last.table["t"].to_pylist() == [150]
+
+
+def test_a_refresh_plans_nothing_that_was_planned_when_the_view_was_made(
+    db: nearly.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = db.create_view("totals", TOTALS)
+    db.insert("sales", [{"id": 6, "shop": "c", "price": 7}])
+    monkeypatch.setattr("nearly.views.definition.planned_again", None)
+    view.refresh()
+    assert {"shop": "c", "total": 7} in rows(db, "select shop, total from totals")
+
+
+def test_who_reads_a_change_first_reads_it_for_all_views(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deleted row lies among others: it is not looked for again for another column."""
+    cheapest, shops = (
+        db.create_view(name, f"select {column} from sales group by shop", policy="incremental")
+        for name, column in (("cheapest", "min(id) as id"), ("shops_seen", "shop, sum(price) as total"))
+    )
+    db.delete("sales", where="id = 3")
+    cheapest.refresh()
+    monkeypatch.setattr("nearly.engine.native.reading.NativeReader.part", None)
+    shops.refresh()
+    assert {"shop": "a", "total": 10} in rows(db, "select * from shops_seen")
+
+
+def test_reading_a_change_is_expected_to_cost_less_where_views_share_it(db: nearly.Session) -> None:
+    text = "select city, sum(price) as total from sales join shops on sales.shop = shops.shop group by city"
+    db.create_view("first", text)
+    db.delete("sales", where="id = 3")
+    alone = expected(db, "first")
+    for number in range(3):
+        db.create_view(f"other_{number}", text)
+    together = expected(db, "first")
+    assert together["whole"] == alone["whole"]
+    assert together["delta"] < alone["delta"]
+
+
+def test_making_a_view_was_expected_to_take_what_computing_it_anew_is(db: nearly.Session) -> None:
+    """Else what it took would correct later estimates by how far its rows were guessed before it was made."""
+    text = "select a.id, count(*) as n from sales a, sales b, sales c where a.id = b.id and b.id = c.id group by a.id"
+    made = db.create_view("pairs", text).history[0].estimates["whole"]
+    db.delete("sales", where="id = 3")
+    assert expected(db, "pairs")["whole"] == pytest.approx(made, rel=0.01)
+
+
+def test_touching_most_groups_is_expected_to_cost_more(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    db.create_view("medians", "select shop, median(price) as m from sales group by shop")
+    db.delete("sales", where="id = 3")
+    few = expected(db, "medians")
+    monkeypatch.setattr(Move, "_different", lambda *_: 1e9)
+    many = expected(db, "medians")
+    assert many["whole"] == few["whole"]
+    assert many["touched keys"] < few["touched keys"]
+
+
+def expected(db: nearly.Session, name: str) -> dict[str, float]:
+    """What each way to refresh a view is expected to take."""
+    move = db._views.maintenance.ahead(name)
+    assert move is not None
+    stored = move.planned.stored
+    assert stored is not None
+    return move.estimates(stored, versions_of(db._engine, stored.kept, move.present(move.before), move.after))
 
 
 def test_changes_reach_a_view_when_it_is_refreshed(db: nearly.Session) -> None:

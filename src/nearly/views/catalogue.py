@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from nearly.engine.changes.changes import Changes
+from nearly.engine.deltas.versions import scans_of
 from nearly.engine.engine import Engine
 from nearly.engine.storage.catalog import check_name
 from nearly.engine.storage.layouts import AT, Table
@@ -30,7 +31,7 @@ from nearly.views.reasons import told
 from nearly.views.sampling.samples import Samples
 from nearly.views.schedule import Schedule
 from nearly.views.states import Refresh, State, state_of, versions_of
-from nearly.views.storing import commit_whole, refuse_no_key, written
+from nearly.views.storing import NewRows, commit_whole, refuse_no_key, written
 from nearly.views.view import View
 
 SHORTEST_SECONDS = 0.1
@@ -124,13 +125,24 @@ class Views:
         leaves = self.maintenance.leaves(planned.inputs)
         with self.engine.catalog.temporary(name) as temporary:
             staged = written(self.engine, planned, name, temporary, progress, definition.sample is not None)
-            refuse_no_key(self.engine, staged, definition.key and planned.key)
+            refuse_no_key(self.engine, NewRows.of(staged), definition.key and planned.key)
             made = Refresh(
-                now(), WHOLE, "made", 0, staged.layout.rows, 0, 0, time.perf_counter() - started, self._estimate(planned)
+                now(),
+                WHOLE,
+                "made",
+                0,
+                staged.layout.rows,
+                0,
+                0,
+                time.perf_counter() - started,
+                self._estimate(planned, staged.layout.rows),
             )
             values = {} if planned.stored is None else values_now(self.engine, planned.stored.kept, planned.inputs)
             state = State(versions_of(planned.inputs), leaves, (made,), values)
             commit_whole(self.engine, name, planned, redefined(definition, planned), staged, state, replaced)
+        if planned.stored is not None:  # who reads a change first reads it for this view, too
+            for scan in scans_of(planned.stored.kept):
+                self.engine.native.recent.expect(scan.table.partition(AT)[0], (each.source for each in scan.fields))
 
     def _planned(self, name: str, definition: ViewDefinition) -> PlannedView:
         """The view's plans over inputs that are of the same tables: views below are refreshed where they are not."""
@@ -140,7 +152,8 @@ class Views:
             raise SchemaError(f"view {name!r} would be made of itself")
         for each in below:
             self.maintenance.refresh(each)
-        planned = plan_view(self.engine, definition.text, (), definition.key)
+        inputs = [self.engine.catalog.table(each) for each in sorted(table.name for table in planned.inputs)]
+        planned = self.maintenance.plans.of(self.engine, name, definition.text, inputs, definition.key)  # as refreshes will ask
         told = [self.maintenance.leaves([table]) for table in planned.inputs]
         for one in told:
             for leaf, at in one.items():
@@ -210,12 +223,12 @@ class Views:
         self.engine.life.refuse_over()
         return explained(plan_view(self.engine, check_query(text).text))
 
-    def _estimate(self, planned: PlannedView) -> dict[str, float]:
-        """What computing the view was expected to take: what it took corrects later estimates."""
+    def _estimate(self, planned: PlannedView, rows: int) -> dict[str, float]:
+        """What computing the view, of so many rows, was expected to take: what it took corrects later estimates."""
         if planned.stored is None:
             return {}
         costs = RefreshCosts(finding(planned), self.engine.cluster.sites.cores, self.engine.costs.constants.scan)
-        return {WHOLE: costs.whole(planned.stored.maintained, 0)}
+        return {WHOLE: costs.whole(planned.stored.maintained, rows)}
 
     def drop(self, name: str) -> None:
         """Forget a view and its rows; one that others are made of is an error."""

@@ -1,34 +1,44 @@
 """What refreshing a view costs, by strategy: values read, stages and rows written, by measured constants.
 
 The constants are of one machine and one kind of query. What refreshes of a view really took corrects them for that view: the
-estimate of a strategy is multiplied by the mean ratio of its past refreshes, of which the last ones count most.
+estimate of a strategy is multiplied by the mean ratio of its past refreshes, of which the last ones count most; that of one that
+was never taken by the root of how far computing the view was off, which tells of the machine and of the query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import expm1, inf
 
-from nearly.plan.nodes import Input, Join, Plan, Scan
+from nearly.engine.deltas.versions import Moved
+from nearly.plan.expressions import Expression, columns_of
+from nearly.plan.nodes import Filter, Input, Join, Plan, Project, Scan
 from nearly.plan.schema import FindTable
-from nearly.rewrite.delta.changed import Delta
+from nearly.rewrite.delta.changed import BEFORE, Delta
+from nearly.rewrite.delta.strategy.strategies import WHOLE
 from nearly.rewrite.logical.sizes import size
 from nearly.views.states import Refresh
 
-FIXED_SECONDS = 0.02
+FIXED_SECONDS = 0.03
 """Planning and committing."""
-STAGE_SECONDS = 0.004
+STAGE_SECONDS = 0.015
 """What a stage takes that has few rows."""
 WRITTEN_CELLS = 8_000_000
 """Values that are written, compared with the stored ones and committed in a second."""
-PRUNED = 0.5
-"""The share of a table that is read, about, where only rows with certain keys are asked for."""
+PRUNED = 0.8
+"""The share of a table's values that is read, about, where only rows with certain keys are asked for: these lie anywhere."""
+HELD = 2.0
+"""What holding such rows in memory, in both versions, takes beside reading them: all of them, where all keys are asked for."""
 MEMORY = 0.5
 """How much of a past ratio counts, beside the ones before it."""
 FADING = 0.7
 """By which power a ratio comes nearer to 1 whenever another way was taken: what was slow once, as the first to read a change for
 all views is, is tried again."""
 FARTHEST = 20.0
+UNTRIED = 0.5
+"""By which power the ratio of computing a view counts for a way that was never taken: a slow machine is slow in every way, but what
+a query does to all rows it does to few in others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,10 @@ class RefreshCosts:
     cores: int
     scan: float
     """Seconds that a core takes to read a value and work on it (`engine.costs`)."""
+    followers: Callable[[str], int] = lambda _: 1
+    """How many views follow a table: what one of them reads of its changes, or around them, the others find in memory."""
+    different: Callable[[str, str], float] = lambda _table, _column: inf
+    """About how many different values a column of a table has: where they are few, a change has most of them."""
 
     def whole(self, plan: Plan, stored_rows: int) -> float:
         """Everything computed anew, written, and compared with what is stored."""
@@ -46,20 +60,63 @@ class RefreshCosts:
         return FIXED_SECONDS + self._reading(plan) + 2 * rows * len(plan.columns) / WRITTEN_CELLS
 
     def delta(self, change: Delta, changed: int, width: int) -> float:
-        """The stages of a change, and what they commit."""
+        """The stages of a change, and what they commit. Rows of a table by keys are read once for all stages, in both versions."""
         stages = [*(stage.plan for stage in change.stages), change.result]
-        reading = sum(STAGE_SECONDS + self._reading(plan) for plan in stages)
-        return FIXED_SECONDS + reading + changed * width / WRITTEN_CELLS
+        asked = _Lookups(changed)
+        reading = sum(STAGE_SECONDS + self._reading(plan, asked) for plan in stages)
+        return FIXED_SECONDS + reading + sum(asked.seconds.values()) + changed * width / WRITTEN_CELLS
 
-    def _reading(self, plan: Plan, share: float = 1.0) -> float:
+    @property
+    def alone(self) -> RefreshCosts:
+        """The same for a view that reads first what others share."""
+        return replace(self, followers=lambda _: 1)
+
+    def changes(self, moved: Iterable[Moved], columns: Mapping[str, int]) -> float:
+        """What came and went in tables, read among the rows that it lies between, once for all views that follow a table."""
+        found = 0.0
+        for each in moved:
+            rows = sum(file.rows for part in each.parts for file in part.files)
+            found += self._values(rows * columns[each.after.name]) / self.followers(each.after.name)
+        return found
+
+    def _reading(self, plan: Plan, asked: _Lookups | None = None) -> float:
+        """Seconds to read what a plan reads; scans that are asked for certain keys are noted in `asked`, where it is given."""
         match plan:
             case Scan():
-                return share * self.find_table(plan.table).rows * max(1, len(plan.fields)) * self.scan / self.cores
-            case Join(kind="semi") if _is_small(plan.right):
-                return self._reading(plan.left, PRUNED)
-            case Join(kind="inner") if _is_small(plan.left):
-                return self._reading(plan.left, share) + self._reading(plan.right, PRUNED)
-        return sum(self._reading(child, share) for child in plan.children)
+                return self._values(self.find_table(plan.table).rows * max(1, len(plan.fields)))
+            case Join(kind="semi") if asked is not None and _is_small(plan.right):
+                return self._looking_up(plan.left, plan.condition, asked)
+            case Join(kind="inner") if asked is not None and _is_small(plan.left):
+                return self._reading(plan.left, asked) + self._looking_up(plan.right, plan.condition, asked)
+        return sum(self._reading(child, asked) for child in plan.children)
+
+    def _looking_up(self, plan: Plan, condition: Expression | None, asked: _Lookups) -> float:
+        """What is read for rows with certain keys, and held. Those of a table's own key all views that follow it ask for."""
+        if isinstance(plan, Filter | Project):
+            return self._looking_up(plan.child, condition, asked)
+        if not isinstance(plan, Scan):
+            return self._reading(plan, asked)
+        name, table = plan.table.removesuffix(BEFORE), self.find_table(plan.table)
+        columns = frozenset(each.source for each in plan.fields if condition is not None and each.name in columns_of(condition))
+        own = bool(columns & set(table.key))
+        different = float(table.rows) if own else max((self.different(name, each) for each in columns), default=1.0)
+        held = HELD * -expm1(-asked.changed / max(different, 1.0))
+        asked.note((name.lower(), columns), (PRUNED / (self.followers(name) if own else 1) + held) * self._reading(plan))
+        return 0.0
+
+    def _values(self, count: float) -> float:
+        return count * self.scan / self.cores
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookups:
+    """Seconds to read rows of tables by keys, of so many changed rows, by table and columns."""
+
+    changed: int
+    seconds: dict[Hashable, float] = field(default_factory=dict)
+
+    def note(self, name: Hashable, seconds: float) -> None:
+        self.seconds[name] = max(seconds, self.seconds.get(name, 0.0))
 
 
 def _is_small(plan: Plan) -> bool:
@@ -68,12 +125,17 @@ def _is_small(plan: Plan) -> bool:
 
 
 def corrected(estimates: Mapping[str, float], past: Iterable[Refresh]) -> dict[str, float]:
-    """Estimates after what past refreshes took."""
+    """Estimates after what past refreshes took; how a view was made is the first of them.
+
+    A refresh that took something between what was expected with others to share the reading, and alone, took what was expected.
+    """
     ratios: dict[str, float] = {}
     for each in past:
         ratios |= {strategy: ratio**FADING for strategy, ratio in ratios.items() if strategy != each.strategy}
         expected = each.estimates.get(each.strategy)
         if expected:
-            ratio = min(max(each.seconds / expected, 1 / FARTHEST), FARTHEST)
+            nearest = min(max(each.seconds, expected), max(expected, each.most))
+            ratio = min(max(each.seconds / nearest, 1 / FARTHEST), FARTHEST)
             ratios[each.strategy] = ratio if each.strategy not in ratios else ratios[each.strategy] * (1 - MEMORY) + ratio * MEMORY
-    return {strategy: seconds * ratios.get(strategy, 1.0) for strategy, seconds in estimates.items()}
+    usual = ratios.get(WHOLE, 1.0) ** UNTRIED
+    return {strategy: seconds * ratios.get(strategy, usual) for strategy, seconds in estimates.items()}

@@ -48,7 +48,7 @@ def values_now(engine: Engine, plan: Plan, tables: Iterable[Table]) -> Notes:
 def _computed(engine: Engine, value: GroupBy, tables: Sequence[Table]) -> Notes:
     """A value from all rows; what the native kernel does not take is not kept."""
     try:
-        return _noted(value, engine.at(tables).native.run_here(value))
+        return noted(value, engine.at(tables).native.run_here(value))
     except (NativeFailure, Unsupported):
         engine.life.refuse_over()
         return {}
@@ -62,13 +62,14 @@ def values_moved(engine: Engine, plan: Plan, change: NetChange, after: Mapping[s
             rows = change.parts.get(value)
             if value in known and rows is not None:
                 came = rows.filter(pc.greater(rows.column(rows.num_columns - 1), 0))
-                found |= {fingerprint(value): notes[fingerprint(value)]} | _noted(value, came)
+                found |= {fingerprint(value): notes[fingerprint(value)]} | noted(value, came)
             else:
                 found |= _computed(engine, value, tables)
     return found
 
 
-def _noted(value: GroupBy, rows: pa.Table) -> dict[str, Any]:
+def noted(value: GroupBy, rows: pa.Table) -> dict[str, Any]:
+    """What is to be kept of a value whose row was computed."""
     if not rows.num_rows:
         return {}
     row = tuple(_literal(column.type, rows.column(place)[0].as_py()) for place, column in enumerate(value.columns))

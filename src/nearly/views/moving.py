@@ -6,28 +6,35 @@ Law: rows and versions are committed together, whichever way they were computed.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import pyarrow as pa
 
 from nearly.engine.changes.batch_files import Change
+from nearly.engine.changes.row_files import ManyRows
 from nearly.engine.deltas.net_change import net_change, planned_delta
-from nearly.engine.deltas.versions import Tables, versions_of
+from nearly.engine.deltas.versions import Tables, scans_of, versions_of
 from nearly.engine.engine import Engine
+from nearly.engine.native.failures import NativeFailure
 from nearly.engine.storage.layouts import AT, Table
 from nearly.engine.storage.versions import now
 from nearly.engine.storage.view_definition import FULL, INCREMENTAL, ViewDefinition
 from nearly.engine.writing.parquet_writer import Progress
+from nearly.engine.writing.staging import Staged
 from nearly.errors import EngineError
 from nearly.plan.nodes import Plan
 from nearly.plan.schema import TableSchema
+from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.delta.strategy.reasons import Reason
 from nearly.rewrite.delta.strategy.strategies import DELTA, WHOLE
 from nearly.rewrite.delta.with_partials import values_of
 from nearly.rewrite.views.split_view import StoredView
+from nearly.views.computing import computed
 from nearly.views.costs import RefreshCosts, corrected
 from nearly.views.definition import PlannedView, RememberedPlans, is_stored_so, loosened, stored_groups
 from nearly.views.explaining import is_open, obstacles, strategy_of
@@ -35,12 +42,23 @@ from nearly.views.kept_values import known_values, values_moved, values_now
 from nearly.views.reasons import POLICY_FULL, REPLACED, STORED_OTHERWISE, changed_too_much, no_history, other_zone, spark_only, told
 from nearly.views.staleness import before, changed_rows
 from nearly.views.states import Refresh, State
-from nearly.views.storing import Mismatch, change_of, commit_change, commit_whole, difference, refuse_no_key, written
+from nearly.views.storing import (
+    Mismatch,
+    NewRows,
+    change_of,
+    commit_change,
+    commit_whole,
+    difference,
+    refuse_no_key,
+    written,
+)
 
 logger = logging.getLogger(__name__)
 
 OPEN = ("LIMIT_WITHOUT_TOTAL_ORDER", "WINDOW_WITHOUT_TOTAL_ORDER", "DOUBLES_AS_KEYS")
 """Reasons why the old rows, computed again, need not be those that are stored."""
+LOOKED_AT, ITERATIONS = 100_000, 30
+"""Rows by which the number of different values of a column is told, and steps in which it is."""
 Pinned = Mapping[str, Table]
 """Tables in the versions of one refresh, by their names in small letters."""
 
@@ -58,13 +76,15 @@ class Move:
 
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
+        self.most = 0.0
 
     def done(self, progress: Progress | None) -> Table:
         """Compute and commit; the view's stored table after that."""
         reason, estimates = self.obstacle(), dict[str, float]()
         stored = self.planned.stored
         if reason is None and stored is not None:
-            tables = versions_of(self.engine, stored.kept, self.present(self.before), self.after)
+            kept = self._kept_rows(stored).values()
+            tables = versions_of(self.engine, stored.kept, self.present(self.before), self.after, kept)
             estimates = self.estimates(stored, tables)
             reason = self._too_much(estimates)
         if reason is None and stored is not None:
@@ -137,12 +157,51 @@ class Move:
         def find_table(name: str) -> TableSchema:
             return schemas[name.lower()]
 
-        costs = RefreshCosts(find_table, self.engine.cluster.sites.cores, self.engine.costs.constants.scan)
+        cores, scan = self.engine.cluster.sites.cores, self.engine.costs.constants.scan
+        costs = RefreshCosts(find_table, cores, scan, self._followers, self._different)
         found = {WHOLE: costs.whole(stored.maintained, self.table.rows)}
         change = planned_delta(stored.kept, tables, self._kept_rows(stored), values_of(stored.kept))
         if change is not None:
-            found[self._strategy] = costs.delta(change, self.changed, len(stored.columns))
+            shared, self.most = (
+                each.delta(change, self.changed, len(stored.columns)) + self._reading_changes(each, stored, tables)
+                for each in (costs, costs.alone)
+            )
+            found[self._strategy] = shared
         return found
+
+    def _reading_changes(self, costs: RefreshCosts, stored: StoredView, tables: Tables) -> float:
+        """Seconds to read what changed, as far as it is not in memory."""
+        columns: dict[str, set[str]] = {}
+        for scan in scans_of(stored.kept):
+            columns.setdefault(scan.table.lower(), set()).update(each.source for each in scan.fields)
+        recent = self.engine.native.recent
+        unread = {
+            name: each
+            for name, each in tables.moved.items()
+            if not recent.holds(tuple(part.identity for part in each.parts), (*columns[name], WEIGHT))
+        }
+        return costs.changes(unread.values(), {each.after.name: len(columns[name]) for name, each in unread.items()})
+
+    def _different(self, table: str, column: str) -> float:
+        """About how many different values a column has, by the first rows of its table, which are taken as any others.
+
+        D values make D (1 - exp(-n / D)) different ones in n rows.
+        """
+        found = self.pinned.get(table.lower()) or self.engine.catalog.table(table)
+
+        def count() -> float:
+            rows, seen = self.engine.native.reader.distinct(found, column, LOOKED_AT)
+            values = float(seen)
+            for _ in range(ITERATIONS if seen < rows else 0):
+                values = seen / -math.expm1(-rows / values)
+            return values if seen < rows else math.inf
+
+        return self.engine.native.recent.answer(("different", found.base.manifest.paths[0], column), count)
+
+    def _followers(self, table: str) -> int:
+        """How many views follow a table; this one does."""
+        plain = table.partition(AT)[0]
+        return max(1, self.engine.catalog.followers(plain)) if plain in self.engine.catalog else 1
 
     def _kept_rows(self, stored: StoredView) -> dict[Plan, Plan]:
         """Where old rows can be read: the view's groups, and the single values inside its query."""
@@ -176,19 +235,45 @@ class Move:
     def _whole(self, reason: Reason | None, estimates: Mapping[str, float], progress: Progress | None) -> Table:
         """All rows computed anew; what differs is committed, or all of it where that is not known row by row."""
         definition, planned = redefined(self.definition, self.planned), self.planned
-        if planned.stored is not None and definition.policy != FULL:
-            self.new = replace(self.new, values=values_now(self.engine, planned.stored.kept, planned.inputs))
         with self.engine.catalog.temporary(self.table.name) as temporary:
-            staged = written(self.engine, planned, self.table.name, temporary, progress, definition.sample is not None)
-            refuse_no_key(self.engine, staged, definition.key and planned.key)
             if definition == self.definition and planned.is_plain and is_stored_so(self.table, planned):
                 try:
-                    change = change_of(self.engine, self.table, difference(self.engine, self.table, staged))
-                    return self._committed(change, WHOLE, told(reason), estimates)
+                    return self._compared(reason, estimates, temporary, progress)
                 except Mismatch:
                     logger.warning("the stored rows of view %r were not what they should be; they are replaced", self.table.name)
+            staged = self._written(temporary, progress, definition.sample is not None)
+            refuse_no_key(self.engine, NewRows.of(staged), definition.key and planned.key)
             done = self._record(WHOLE, told(reason), (staged.layout.rows, 0, self.table.rows), estimates)
             return commit_whole(self.engine, self.table.name, planned, definition, staged, self.new.after(done), replaced=True)
+
+    def _compared(self, reason: Reason | None, estimates: Mapping[str, float], temporary: Path, progress: Progress | None) -> Table:
+        """Commit in which rows those that were computed anew differ from those that are stored."""
+        planned = self.planned
+        rows = NewRows.of(self._computed(temporary, progress))
+        refuse_no_key(self.engine, rows, self.definition.key and planned.key)
+        change = change_of(self.engine, self.table, difference(self.engine, self.table, rows))
+        return self._committed(change, WHOLE, told(reason), estimates)
+
+    def _computed(self, temporary: Path, progress: Progress | None) -> Staged | ManyRows:
+        """All rows: as they come, or, where only Spark computes them, in files. What is kept of values is computed with them."""
+        planned, stored = self.planned, self.planned.stored
+        if stored is not None:
+            values = values_of(stored.kept) if self.definition.policy != FULL else ()
+            try:
+                rows, kept = computed(self.engine, self.table, stored.maintained, values, planned.inputs, temporary)
+            except NativeFailure:  # for Spark to judge
+                self.engine.life.refuse_over()
+            else:
+                self.new = replace(self.new, values=kept)
+                return rows
+        return self._written(temporary, progress, sampled=False)
+
+    def _written(self, temporary: Path, progress: Progress | None, sampled: bool) -> Staged:
+        """All rows in new files, and what is kept of values."""
+        planned = self.planned
+        if planned.stored is not None and self.definition.policy != FULL:
+            self.new = replace(self.new, values=values_now(self.engine, planned.stored.kept, planned.inputs))
+        return written(self.engine, planned, self.table.name, temporary, progress, sampled)
 
     def _committed(self, change: Change, strategy: str, reason: str, estimates: Mapping[str, float]) -> Table:
         came = 0 if change.came is None else change.came.num_rows
@@ -198,7 +283,8 @@ class Move:
         return commit_change(self.engine, self.table, change, self.new.after(done))
 
     def _record(self, strategy: str, reason: str, counts: tuple[int, int, int], estimates: Mapping[str, float]) -> Refresh:
-        return Refresh(now(), strategy, reason, self.changed, *counts, time.perf_counter() - self.started, estimates)
+        most = self.most if strategy in estimates and strategy != WHOLE else 0.0
+        return Refresh(now(), strategy, reason, self.changed, *counts, time.perf_counter() - self.started, estimates, most)
 
 
 def definition_of(table: Table) -> ViewDefinition:

@@ -32,7 +32,8 @@ class At:
 class Refresh:
     """One refresh: how, and why so, from how many changed rows, what that changed in the view, and how long it took.
 
-    `estimates` are the seconds that each strategy was expected to take when the choice was made.
+    `estimates` are the seconds that each strategy was expected to take when the choice was made. What other views read as well is
+    in them in part; `most` is what was expected where this refresh is the first to read it.
     """
 
     time: dt.datetime
@@ -44,12 +45,13 @@ class Refresh:
     deleted: int
     seconds: float
     estimates: Mapping[str, float] = field(default_factory=dict)
+    most: float = 0.0
 
     @property
     def content(self) -> list[Any]:
         return [
             self.time.isoformat(), self.strategy, self.reason, self.changes, self.inserted, self.updated, self.deleted,
-            self.seconds, dict(self.estimates),
+            self.seconds, dict(self.estimates), self.most,
         ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ Law: rows and notes are committed together; a process that dies at any point lea
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 from nearly.engine.changes.batch_files import Change, write_batch
 from nearly.engine.changes.batch_files import new_directory as new_batch_directory
 from nearly.engine.changes.given_rows import arrow_schema
-from nearly.engine.changes.positions import by_content, by_key, duplicates, pairs, rows_at, run_here
-from nearly.engine.changes.row_files import BucketWriter, FileWriter
+from nearly.engine.changes.positions import by_content, by_key, duplicates, pairs, rows_at, rows_by_key, run_here
+from nearly.engine.changes.row_files import BucketWriter, FiledRows, FileWriter, ManyRows
 from nearly.engine.engine import Engine
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.native.places import Positions
+from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.plans import plan_batches
 from nearly.engine.storage.blocks import target_for
 from nearly.engine.storage.clustering import Clustering
@@ -49,6 +50,11 @@ VIEW = "view"
 WEIGHT = "nearly_weight"
 """How often a row came, or, where it is negative, went."""
 REFRESH = "refresh"
+SMALL = 20_000
+"""Rows of a view that are read whole to find some of them: looking at their keys alone first takes longer."""
+
+
+_COMPUTED = "computed_rows"
 
 
 class Mismatch(Exception):
@@ -151,13 +157,29 @@ def _in_order(stored: StoredView, key: tuple[str, ...], tickets: Clustering | No
     return Sort(plan, tuple(SortKey(column) for column in by)) if by else plan
 
 
-def refuse_no_key(engine: Engine, staged: Staged, key: tuple[str, ...]) -> None:
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """Rows of a view that were computed, as something to select from."""
+
+    source: str
+    inputs: Mapping[str, pa.Table]
+
+    @classmethod
+    def of(cls, rows: Staged | ManyRows) -> NewRows:
+        match rows:
+            case Staged():
+                return cls(_files(rows), {})
+            case FiledRows():
+                return cls(rows.source, {})
+        return cls(_COMPUTED, {_COMPUTED: rows})
+
+
+def refuse_no_key(engine: Engine, rows: NewRows, key: tuple[str, ...]) -> None:
     """A key that a user named must tell all rows apart."""
     if key:
         columns = ", ".join(native_name(name) for name in key)
-        twice = run_here(
-            engine, f"SELECT {columns} FROM {_files(staged)} GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1", {}
-        )
+        sql = f"SELECT {columns} FROM {rows.source} GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT 1"
+        twice = run_here(engine, sql, rows.inputs)
         if twice.num_rows:
             told = ", ".join(f"{name} = {value!r}" for name, value in twice.to_pylist()[0].items())
             raise SchemaError(
@@ -187,15 +209,15 @@ def commit_whole(
     return engine.catalog.commit(name, change, REFRESH if replaced else "create view", notes=state.notes)
 
 
-def difference(engine: Engine, table: Table, staged: Staged) -> pa.Table:
-    """What must come and go to make stored rows those of staged files: rows as a bag, each with its weight in the last column."""
+def difference(engine: Engine, table: Table, rows: NewRows) -> pa.Table:
+    """What must come and go to make stored rows those that were computed: as a bag, each with its weight in the last column."""
     columns = ", ".join(native_name(name) for name in table.column_names)
     stored = engine.native.reader.whole(table, table.base, table.column_names).sql(dialect="duckdb")
-    new = f"SELECT {columns}, 1 AS {WEIGHT} FROM {_files(staged)}"
+    new = f"SELECT {columns}, 1 AS {WEIGHT} FROM {rows.source}"
     old = f"SELECT {columns}, -1 AS {WEIGHT} FROM ({stored})"
     weighed = f"SELECT {columns}, CAST(sum({WEIGHT}) AS BIGINT) AS {WEIGHT} FROM ({new} UNION ALL {old}) GROUP BY {columns}"
     with engine.reading([table]):
-        return run_here(engine, f"SELECT * FROM ({weighed}) WHERE {WEIGHT} <> 0", {})
+        return run_here(engine, f"SELECT * FROM ({weighed}) WHERE {WEIGHT} <> 0", rows.inputs)
 
 
 def change_of(engine: Engine, table: Table, delta: pa.Table) -> Change:
@@ -241,6 +263,15 @@ def _sides(table: Table, delta: pa.Table) -> tuple[pa.Table, pa.Table]:
     return rows.take(np.repeat(numbers, np.maximum(weights, 0))), rows.take(np.repeat(numbers, np.maximum(-weights, 0)))
 
 
+def _with_keys(engine: Engine, table: Table, keys: pa.Table) -> tuple[Positions, pa.Table]:
+    """Where the stored rows with some keys lie, and the rows in that order; those of a small table are found and read at once."""
+    if table.rows <= SMALL:
+        found = rows_by_key(engine, table, table.base, keys)
+        return Positions.of(found), found.drop_columns([FILE, ROW])
+    places = Positions.of(by_key(engine, table, table.base, keys))
+    return places, rows_at(engine, table, table.base, places)
+
+
 def _change(engine: Engine, table: Table, came: pa.Table, went: pa.Table) -> Change:
     """Rows found where they lie; those whose key is in both are the same rows, before and after.
 
@@ -249,13 +280,13 @@ def _change(engine: Engine, table: Table, came: pa.Table, went: pa.Table) -> Cha
     if not went.num_rows:
         return Change(REFRESH, came)
     key = list(table.key)
-    by = by_key(engine, table, table.base, went.select(key)) if key else by_content(engine, table, table.base, went)
-    if by.num_rows != went.num_rows:
+    places, gone = (
+        _with_keys(engine, table, went.select(key)) if key else (Positions.of(by_content(engine, table, table.base, went)), went)
+    )
+    if len(places) != went.num_rows:
         raise Mismatch
-    places = Positions.of(by)
     if not key:
-        return Change(REFRESH, came, went, places)
-    gone = rows_at(engine, table, table.base, places)
+        return Change(REFRESH, came, gone, places)
     matches = pairs(engine, came.select(key), gone.select(key))
     updates = matches.filter(pc.is_valid(matches["old"])).sort_by("old")
     others = matches.filter(pc.is_null(matches["old"])).sort_by("new")

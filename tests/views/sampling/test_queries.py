@@ -197,6 +197,29 @@ def test_what_has_no_estimate_is_answered_exactly(own: nearly.Session) -> None:
     assert answer.table.to_pylist() == [truth]
 
 
+def test_a_handful_of_changes_is_cleaned_whole(own: nearly.Session) -> None:
+    """A sample of them tells nothing, and all of them cost no more; whoever names a share gets it."""
+    text = "select owner, sum(bytes) as b, count(*) as n from visits group by owner order by owner"
+    view = own.view("visits").refresh()
+    own.insert("log", log_rows(20 * VISITS, 30, 5))
+    assert not view.query(text, sample=0.2).exact
+    assert not view.query(text, method="corr").exact
+    expected = fresh(own, text)
+    answer = view.query(text)
+    assert answer.exact
+    for row, truth in zip(answer.table.to_pylist(), expected, strict=True):
+        assert row == truth | {"b": pytest.approx(truth["b"])}
+    assert not view.stale
+
+
+def test_more_is_cleaned_of_few_changes(own: nearly.Session) -> None:
+    view = own.view("visits").refresh()
+    own.insert("log", log_rows(20 * VISITS, 350, 5))
+    answer = view.query("select sum(bytes) as b from visits")
+    assert not answer.exact
+    assert 0.3 < answer.progress < 0.8
+
+
 def test_bad_input(db: nearly.Session) -> None:
     view = db.view("visits")
     with pytest.raises(SchemaError, match="method='best' must be one of"):

@@ -107,7 +107,7 @@ def _is_read_again(engine: Engine, table: Table, change: Change) -> bool:
     if change.places is None or table.base.partitioned_by or not all(is_simple(column.type) for column in table.columns):
         return False
     touched = sum(table.base.manifest.files[number].rows for number in set(change.places.files.tolist()))
-    return len(change.places) >= READ_AGAIN * touched and engine.catalog.is_followed(table.plain_name)
+    return len(change.places) >= READ_AGAIN * touched and engine.catalog.followers(table.plain_name) > 0
 
 
 def _read(engine: Engine, table: Table, vector: FileEntry, path: Path) -> Footer:

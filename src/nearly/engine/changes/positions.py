@@ -5,9 +5,10 @@ The driver's engine looks for them, over the files of one layout. Law: a row giv
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -27,6 +28,8 @@ from nearly.plan.quoting import native_name
 from nearly.plan.schema import SchemaColumn
 
 GIVEN = "given"
+FEW = 2_000
+"""So few keys are sooner compared here than by a query."""
 _NUMBER = "nearly_number"
 
 
@@ -51,6 +54,13 @@ def by_key(engine: Engine, table: Table, layout: Layout, keys: pa.Table) -> pa.T
         return run_here(engine, str(query.sql(dialect="duckdb")), {})
 
     return engine.key_indexes.find(table, layout, keys, KeyReading(scan, read, partial(run_here, engine)))
+
+
+def rows_by_key(engine: Engine, table: Table, layout: Layout, keys: pa.Table) -> pa.Table:
+    """The rows of a layout with the keys given, whole, with their positions and in their order: of tables that are small."""
+    rows = _rows(engine, table, layout, table.column_names)
+    same = same_keys(keys.column_names)
+    return run_here(engine, f"SELECT s.* FROM ({rows}) AS s SEMI JOIN {GIVEN} AS g ON {same} ORDER BY {FILE}, {ROW}", {GIVEN: keys})
 
 
 def _within(keys: pa.Table) -> str:
@@ -101,6 +111,11 @@ def pairs(engine: Engine, keys: pa.Table, found: pa.Table) -> pa.Table:
         found = found.select(names).cast(keys.schema)
         old = pc.index_in(keys[names[0]], value_set=found[names[0]].combine_chunks())
         return pa.table({"new": pa.array(np.arange(keys.num_rows)), "old": old})
+    if keys.num_rows + found.num_rows <= FEW and _is_plain(keys) and _is_plain(found.select(names)):
+        numbers = {row: number for number, row in enumerate(_tuples(found.select(names).cast(keys.schema)))}
+        if len(numbers) == found.num_rows:
+            old = pa.array([numbers.get(row) for row in _tuples(keys)], pa.int64())
+            return pa.table({"new": pa.array(np.arange(keys.num_rows)), "old": old})
     numbered = [each.append_column(_NUMBER, pa.array(np.arange(each.num_rows), pa.int64())) for each in (keys, found)]
     sql = f"SELECT g.{_NUMBER} AS new, s.{_NUMBER} AS old FROM {GIVEN} AS g LEFT JOIN found AS s ON {same_keys(names)}"
     return run_here(engine, sql, dict(zip((GIVEN, "found"), numbered, strict=True)))
@@ -133,6 +148,10 @@ def rows_at(engine: Engine, table: Table, layout: Layout, places: Positions, col
 def _is_plain(keys: pa.Table) -> bool:
     """Whether Arrow takes the same keys for equal as DuckDB does; of floating numbers, and of none, they think differently."""
     return not any(pa.types.is_floating(column.type) or column.null_count for column in keys.columns)
+
+
+def _tuples(keys: pa.Table) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in keys.columns), strict=True)
 
 
 def _different(keys: pa.Table) -> int:

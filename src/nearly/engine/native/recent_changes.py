@@ -7,7 +7,7 @@ Finding the rows takes longer than reading one column more of them: so what is r
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -58,6 +58,11 @@ class RecentChanges:
             self._asked.clear()
             self._answers.clear()
             self._usual.clear()
+
+    def expect(self, table: str, columns: Iterable[str]) -> None:
+        """Somebody will ask for these columns of the changes of a table."""
+        with self._lock:
+            self._usual.setdefault(table.lower(), {}).update(dict.fromkeys(columns))
 
     def answer(self, question: Hashable, find: Callable[[], Answer]) -> Answer:
         """What was found out about changes, which never change themselves; only the last answers are remembered."""

@@ -318,9 +318,9 @@ class Catalog:
         tied = bool(steps) and steps[0].table.content == before.content and steps[-1].table.content == after.content
         return difference([VersionStep(before), *(steps if tied else ()), VersionStep(after)], logged)
 
-    def is_followed(self, name: str) -> bool:
-        """Whether a lasting owner, as a view, keeps versions of a table to learn what changed since."""
-        return any((self.directory(name) / PINS).glob("*.pin"))
+    def followers(self, name: str) -> int:
+        """How many lasting owners, as views, keep versions of a table to learn what changed since."""
+        return sum(1 for _ in (self.directory(name) / PINS).glob("*.pin"))
 
     def taken(self, name: str, stream: str) -> int | None:
         """The number of the last batch that was taken from a stream."""

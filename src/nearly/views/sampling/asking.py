@@ -14,6 +14,7 @@ from nearly.engine.engine import Engine
 from nearly.engine.results import finished
 from nearly.engine.storage.layouts import Table
 from nearly.errors import SchemaError, Unsupported
+from nearly.estimate.corrections import FEWEST_ROWS
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.nodes import BoundQuery, Plan, Project, Scan, passed
 from nearly.rewrite.passes import rewrite
@@ -33,6 +34,8 @@ GROWTH = 2.5
 """By how much the clean share grows from answer to answer."""
 FEW_ROWS = 1_000
 """A smaller view is cleaned whole: a sample of it says little, and saves little."""
+NEARLY_ALL = 0.8
+"""Whoever would clean this share of a view cleans all of it, and has the exact answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +82,19 @@ class Asking:
     drawn: dict[float, SampledRows] = field(default_factory=dict)
     keep: Callable[[CleanSample], None] = lambda _: None
 
-    def answer(self, share: float) -> ViewAnswer:
-        """The answer from a share of the view that is clean, or the exact one where a sample is of no use."""
+    def answer(self, share: float, at_least: bool = False) -> ViewAnswer:
+        """The answer from a share of the view that is clean, or the exact one where a sample is of no use.
+
+        With `at_least` it may be a larger share, where so little changed that a small one tells nothing of it.
+        """
         method = self.question.method
         if method == EXACT or (share >= 1 and method != STALE_ONLY) or (method == AUTO and self.view.table.rows < FEW_ROWS):
             return with_later(self._exact(), lambda: iter(()))
         try:
+            if method == AUTO and at_least:
+                share = self._telling(share)
+                if share >= NEARLY_ALL:
+                    return with_later(self._exact(), lambda: iter(()))
             first = self._estimated(share)
         except Unsupported as reason:
             if method != AUTO:
@@ -101,10 +111,21 @@ class Asking:
             raise Unsupported("only aggregates of it are estimated")
         core_parts(sampled_query(query.plan, table.name).core, FreshNames("core"))
 
+    def _telling(self, share: float) -> float:
+        """The share that has enough changes for a correction to be told from them.
+
+        Where few rows of tables changed, and few of the view with them, cleaning more of it costs little more than beginning to.
+        """
+        if self.view.changes is None or self.view.changes * share > FEWEST_ROWS:
+            return share
+        with self.engine.reading(self.tables):
+            drawn = self._clean(share).changed.num_rows
+        return share if drawn >= FEWEST_ROWS else min(share * FEWEST_ROWS / max(drawn, 1), 1.0)
+
     def _later(self, share: float) -> Iterator[Answer]:
         while self.question.method != STALE_ONLY and share < 1:
             share = min(share * GROWTH, 1.0)
-            if share >= 0.8:
+            if share >= NEARLY_ALL:
                 break
             yield self._estimated(share)
         yield self._exact()

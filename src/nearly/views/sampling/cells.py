@@ -121,7 +121,7 @@ class Cells:
     def values(self, name: str, kind: int) -> Floats:
         """A linear aggregate by one set of weights."""
         found = self._weighted[name][kind]
-        return np.asarray(np.nan_to_num(found) if self._is_count(name) else found, dtype=float)
+        return np.asarray(np.nan_to_num(found) if self.is_count(name) else found, dtype=float)
 
     def estimates(self, name: str, kind: int) -> Estimates:
         """A linear aggregate from the sample alone, or corrected by it, and its replicates."""
@@ -168,7 +168,8 @@ class Cells:
         """Whether an aggregate is made of squares."""
         return self._function(name) not in (*_TOTALS, "avg")
 
-    def _is_count(self, name: str) -> bool:
+    def is_count(self, name: str) -> bool:
+        """Whether an aggregate is a number of rows."""
         return self._function(name) in ("count", "count_if")
 
     def is_total(self, name: str) -> bool:

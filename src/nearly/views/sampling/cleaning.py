@@ -49,6 +49,8 @@ class StaleView:
     after: Mapping[str, Table]
     drawn_by: tuple[str, ...] = ()
     deletions: bool = True
+    changes: int | None = None
+    """How many rows of the tables changed, where that is known."""
 
     @property
     def ticket_columns(self) -> tuple[str, ...]:

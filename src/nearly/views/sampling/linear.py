@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from nearly.estimate.changed_counts import interval_of_count
 from nearly.estimate.corrections import (
     FEWEST_CHANGED,
     FEWEST_ROWS,
@@ -77,6 +78,8 @@ class Sums(Protocol):
 
     def is_spread(self, name: str, /) -> bool: ...
 
+    def is_count(self, name: str, /) -> bool: ...
+
 
 def bounded(
     shown: Estimates, direct: Estimates, parts: Sequence[Estimated], is_total: bool, changed_rows: Counts, behind: Evidence
@@ -92,7 +95,21 @@ def bounded(
 def linear_column(cells: Sums, name: str, behind: Evidence, method: str) -> Estimated:
     """A sum, or what is computed from sums."""
     found = _linear(cells, name, method)
-    return replace(found, trusted=_trusted(cells, name, behind)) if cells.is_spread(name) and found.own is None else found
+    if found.own is not None:
+        return found
+    if cells.is_spread(name):
+        return replace(found, trusted=_trusted(cells, name, behind))
+    return replace(found, own=_of_count(cells, name, found, behind)) if cells.is_count(name) and cells.replicated else found
+
+
+def _of_count(cells: Sums, name: str, found: Estimated, behind: Evidence) -> Interval:
+    """The intervals of a number of rows: those of corrections that rest on few changes allow for changes that were not drawn."""
+    usual = interval_of(found.chosen, found.changed, found.direct, behind)
+    counted = interval_of_count(cells.estimates(name, CORRECTED), cells.values(name, STALE), found.direct, behind)
+    few = (found.changed < FEWEST_CHANGED) & ~counted.withheld
+    low = np.where(few, np.fmin(counted.low, found.chosen.theta), usual.low)
+    high = np.where(few, np.fmax(counted.high, found.chosen.theta), usual.high)
+    return Interval(low, high, np.where(few, counted.error, usual.error))
 
 
 def _trusted(cells: Sums, name: str, behind: Evidence) -> NDArray[np.bool_]:

@@ -95,7 +95,7 @@ class Samples:
                 return self._without_sample(name, text, method, confidence, prepared.reason)
             asking = self._asking(held, StaleQuestion(prepared.query, method, confidence), prepared.snapshot)
             try:
-                return asking.answer(max(share or self.share(name), held.sample.share))
+                return asking.answer(max(share or self.share(name), held.sample.share), at_least=share is None)
             except NativeFailure as failure:  # for Spark to judge
                 return self._without_sample(name, text, method, confidence, str(failure))
 
@@ -187,7 +187,7 @@ class Samples:
         view = StaleView(move.table, stored.maintained, stored.columns, move.planned.key, old, now)
         names = self._drawn_by(view)
         deletions = any(self._deleted(each, old[name]) for name, each in now.items())
-        view = replace(view, drawn_by=names, deletions=deletions)
+        view = replace(view, drawn_by=names, deletions=deletions, changes=move.changed)
         index = self._indexes.get(move.table.name.lower())
         return Held(view, move, untouched(view), None if index is None else sure_rows(self._engine, view, index))
 
