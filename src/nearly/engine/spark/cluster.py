@@ -209,11 +209,13 @@ _warmed: dict[str, float] = {}
 
 
 def _application(spark: SparkSession) -> str:
-    return str(spark.conf.get("spark.app.id"))
+    """Its identifier; empty where Spark does not tell."""
+    return str(spark.conf.get("spark.app.id", ""))
 
 
 def _is_warm(spark: SparkSession) -> bool:
-    return time.monotonic() - _warmed.get(_application(spark), float("-inf")) < WARM_SECONDS
+    application = _application(spark)
+    return application != "" and time.monotonic() - _warmed.get(application, float("-inf")) < WARM_SECONDS
 
 
 def open_cluster(where: Any, sites: Sites | None, *, lazy: bool = False, log: Path | None = None) -> Cluster:
