@@ -47,6 +47,7 @@ class NativeReader:
     """Gives the SQL by which DuckDB reads a table with Spark's column types."""
 
     def __init__(self) -> None:
+        _looking(os.getpid())  # opened now, so that no query waits for it
         self._found: dict[tuple[str, int], dict[str, str]] = {}
         self._fitting: set[tuple[str, str]] = set()
         self._texts: dict[Hashable, str] = {}
