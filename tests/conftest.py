@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,12 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
-"""The tests start many JVMs that run for seconds: code compiled quickly serves them better than code compiled well."""
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+"""The tests start many JVMs that run for seconds: code compiled quickly serves them better than code compiled well, and a collector
+without threads of its own better than one that wants more cores."""
+
+os.fsync = lambda _: None
+"""No test cuts the power, and the system has what a killed process wrote: thousands of waits for the disk would show nothing."""
 
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile("fixed")
@@ -27,18 +33,53 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Long tests run where all are asked for, or where `-m` chooses tests by their marks."""
+    """Long tests run where all are asked for, or where `-m` chooses tests by their marks.
+
+    While tests are collected, whatever is made stays: nobody need look for garbage in it.
+    """
+    gc.disable()
     if not config.getoption("--all") and not config.option.markexpr:
         config.option.markexpr = "not long"
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take long come first, those that need Spark next: two workers then end at about the same time."""
-    weights: dict[Path, int] = {}
+    """Files that need Spark come first, and at either end of the order those that have long tests, then those that have many."""
+    weights: Counter[Path] = Counter()
     for item in items:
-        weight = 2 if item.get_closest_marker("long") else int("spark" in getattr(item, "fixturenames", ()))
-        weights[item.path] = max(weight, weights.get(item.path, 0))
-    items.sort(key=lambda item: -weights[item.path])
+        weights[item.path] += 1000 if item.get_closest_marker("long") else 1
+    with_spark = {item.path for item in items if "spark" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: (0, -weights[item.path]) if item.path in with_spark else (1, weights[item.path]))
+
+
+def pytest_collection_finish() -> None:
+    """The tests themselves, and what their modules have imported, stay to the end: no search for garbage need look at them."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """At the end of the process they go like all else."""
+    gc.unfreeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The first worker takes files from the beginning of the order, others from its end, so that they meet among small files.
+
+    So one worker has most files that need Spark: a second Spark, which takes half a minute to warm up, starts late or never.
+    """
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class FromBothEnds(LoadFileScheduling):
+        def _assign_work_unit(self, node: Any) -> None:
+            if node is not self.nodes[0]:
+                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+            super()._assign_work_unit(node)
+
+    return FromBothEnds(config, log)
 
 
 @pytest.fixture(scope="session")

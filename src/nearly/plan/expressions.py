@@ -7,7 +7,7 @@ does not produce itself is a reference to the query around it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -119,8 +119,8 @@ def children(expression: Expression) -> tuple[Expression, ...]:
     if isinstance(expression, Literal | Column):
         return ()
     found: list[Expression] = []
-    for field in fields(expression):
-        found.extend(expressions_in(getattr(expression, field.name)))
+    for name in expression.__match_args__:
+        found.extend(expressions_in(getattr(expression, name)))
     return tuple(found)
 
 
@@ -136,9 +136,11 @@ def expressions_in(value: Any) -> Iterator[Expression]:
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and everything below it, parents first."""
-    yield expression
-    for child in children(expression):
-        yield from walk(child)
+    ahead = [expression]
+    while ahead:
+        each = ahead.pop()
+        yield each
+        ahead.extend(reversed(children(each)))
 
 
 Sizes = dict[int, tuple[Expression, int]]
@@ -222,9 +224,15 @@ def has_aggregate(expression: Expression) -> bool:
 
 def chain(predicate: Expression, connective: str) -> tuple[Expression, ...]:
     """What a chain of the same connective connects: of `and`, `a AND (b AND c)` gives a, b, c."""
-    if isinstance(predicate, Call) and predicate.function == connective:
-        return tuple(part for argument in predicate.arguments for part in chain(argument, connective))
-    return (predicate,)
+    found: list[Expression] = []
+    ahead = [predicate]
+    while ahead:
+        each = ahead.pop()
+        if isinstance(each, Call) and each.function == connective:
+            ahead.extend(reversed(each.arguments))
+        else:
+            found.append(each)
+    return tuple(found)
 
 
 def chained(parts: Sequence[Expression], connective: str) -> Expression:

@@ -6,8 +6,8 @@ A tree is hashed and asked for its names again and again while it is rewritten; 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar, dataclass_transform
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 C = TypeVar("C", bound=type)
 R = TypeVar("R", bound="Remembering")
@@ -17,6 +17,8 @@ class Remembering:
     """Base of nodes; what is remembered is no part of the node's value, and does not travel with it."""
 
     __slots__ = ("_hash", "_names")
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+    """The names of its fields, as `dataclass` fills them in; `dataclasses.fields` would put them together anew each time."""
     _hash: int
     _names: frozenset[str]
 
@@ -51,10 +53,10 @@ def with_fields(old: R, change: Callable[[Any], Any]) -> R:
     """The same node with its fields changed; the very same object when nothing changed."""
     node: Any = old
     changes = {}
-    for field in fields(node):
-        before = getattr(node, field.name)
+    for name in old.__match_args__:
+        before = getattr(node, name)
         after = change(before)
         if after is not before:
-            changes[field.name] = after
+            changes[name] = after
     made: R = replace(node, **changes) if changes else old
     return made

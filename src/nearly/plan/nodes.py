@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from nearly.errors import SchemaError
@@ -94,8 +94,9 @@ class Plan(Remembering):
 
 
 def _values(node: Plan) -> Iterator[Any]:
-    for field in fields(node):
-        yield getattr(node, field.name)
+    names: tuple[str, ...] = node.__match_args__
+    for name in names:
+        yield getattr(node, name)
 
 
 @dataclass(frozen=True, slots=True)

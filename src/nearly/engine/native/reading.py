@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Hashable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +47,7 @@ class NativeReader:
     """Gives the SQL by which DuckDB reads a table with Spark's column types."""
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect()
-        self._lock = threading.Lock()
+        _looking(os.getpid())  # opened now, so that no query waits for it
         self._found: dict[tuple[str, int], dict[str, str]] = {}
         self._fitting: set[tuple[str, str]] = set()
         self._texts: dict[Hashable, str] = {}
@@ -163,9 +164,8 @@ class NativeReader:
         known = (table.content, column, rows)
         if known not in self._counted:
             query = self.query(table, table.base, [column], table.base.manifest.paths[:1]).limit(rows).sql(dialect="duckdb")
-            with self._lock:
-                counts = self._connection.execute(f"SELECT count(*), count(DISTINCT columns(*)) FROM ({query})").fetchone()
-            self._counted[known] = counts if counts is not None else (0, 0)
+            [(looked, different)] = _looked_up(f"SELECT count(*), count(DISTINCT columns(*)) FROM ({query})")
+            self._counted[known] = looked, different
         return self._counted[known]
 
     def _hive(self, table: Table, layout: Layout) -> dict[str, DataType]:
@@ -202,10 +202,33 @@ class NativeReader:
             raise EngineError(f"{path} has vanished since the table was registered") from error
         if known not in self._found:
             query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=read_parquet([path], hive))).sql(dialect="duckdb")
-            with self._lock:
-                rows: list[tuple[Any, ...]] = self._connection.execute(f"DESCRIBE {query}").fetchall()
-            self._found[known] = {str(row[0]).lower(): str(row[1]) for row in rows}
+            self._found[known] = {str(row[0]).lower(): str(row[1]) for row in _looked_up(f"DESCRIBE {query}")}
         return self._found[known]
+
+
+class _Looking:
+    """An engine that only looks at files. One thread is enough for that, and leaves nothing that a forked child would miss."""
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect(config={"threads": 1})
+        self._lock = threading.Lock()
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with self._lock:
+            cursor = self._connection.cursor()
+        with cursor:
+            return cursor.execute(sql).fetchall()
+
+
+@cache
+def _looking(_process: int) -> _Looking:
+    """One for all sessions of a process: opening an engine is most of what opening a session takes."""
+    return _Looking()
+
+
+def _looked_up(sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a query that reads no more than the beginning of a file."""
+    return _looking(os.getpid()).rows(sql)
 
 
 def gone_rows(layout: Layout, paths: Sequence[str]) -> str:

@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 PROBE_TASKS_PER_CORE = 8
 WARM_UP = "nearly-warm-up"
+WARM_SECONDS = 45.0
+"""Spark lets Python workers go that nobody needed for a minute."""
 
 READING = {
     "spark.sql.variable.substitute": "false",
@@ -184,19 +186,36 @@ class Cluster:
     def _start_workers(self) -> None:
         """Start Python workers and load the native engine into them before the first query; count executors on the way.
 
-        Where the master tells the executors, nobody waits for that.
+        Where the master tells the executors, nobody waits for that, and workers that another session has just started will do.
         """
         try:
             self._sites = self._sites or sites_of_master(str(self.spark.conf.get("spark.master", "")))
             if self._sites is not None:
                 self._sites_known.set()
+                if _is_warm(self.spark):
+                    return
             self.spark.addTag(WARM_UP)
             probed = probe(self.spark, self._sites.cores if self._sites else 2)
+            _warmed[_application(self.spark)] = time.monotonic()
         except Exception as trouble:  # noqa: BLE001  whoever needs Spark is told
             logger.info("warm-up failed: %s", trouble)
             probed = None
         self._sites = self._sites or probed
         self._sites_known.set()
+
+
+_warmed: dict[str, float] = {}
+"""By Spark application, when its Python workers were started last."""
+
+
+def _application(spark: SparkSession) -> str:
+    """Its identifier; empty where Spark does not tell."""
+    return str(spark.conf.get("spark.app.id", ""))
+
+
+def _is_warm(spark: SparkSession) -> bool:
+    application = _application(spark)
+    return application != "" and time.monotonic() - _warmed.get(application, float("-inf")) < WARM_SECONDS
 
 
 def open_cluster(where: Any, sites: Sites | None, *, lazy: bool = False, log: Path | None = None) -> Cluster:

@@ -49,10 +49,14 @@ _COMPARISONS = frozenset({"=", "<", "<=", ">", ">=", "in"})
 def _factor(expression: Expression) -> Expression:
     if not isinstance(expression, Call) or expression.function != "or":
         return expression
-    branches = [list(dict.fromkeys(conjuncts(branch))) for branch in chain(expression, "or")]
-    common = [part for part in branches[0] if all(part in branch for branch in branches[1:])]
-    if not common:
-        return expression
+    first, *others = chain(expression, "or")
+    common = list(dict.fromkeys(conjuncts(first)))
+    for branch in others:
+        parts = conjuncts(branch)
+        common = [part for part in common if part in parts]
+        if not common:
+            return expression
+    branches = [list(dict.fromkeys(conjuncts(branch))) for branch in (first, *others)]
     rests = [conjunction([part for part in branch if part not in common]) for branch in branches]
     if any(rest is None for rest in rests):
         return conjunction(common) or expression
