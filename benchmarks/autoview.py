@@ -53,11 +53,14 @@ COLUMNS = (
     "policy s",
 )
 
+REPLAY_COLUMNS = ("workload", "policy", "part", "queries simulated", "queries run", "simulated s", "run s", "error")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 1 when an answer differed, or more was kept than may be."""
     options = parse(arguments)
     rows: list[Record] = []
+    replays: list[Record] = []
     figures = Figures()
     mismatches: list[str] = []
     exceeded = 0
@@ -72,13 +75,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n{chosen.name}: {len(found.base)} queries, {len(found.bytes)} views, {told}", file=sys.stderr)
         for seed, order, room in product(range(options.seeds), DISTRIBUTIONS, rooms):
             queries = sequence(order, found.base, options.length, seed)
-            for row in _compared(found, queries, rooms[room], seed, figures, order, room):
+            for row in _compared(found, queries, rooms[room], seed, figures, f"{chosen.name}, {order}", room):
                 rows.append({"workload": chosen.name, "order": order, "seed": seed, "storage": room, **row})
                 exceeded += int(float(row["most bytes"] or 0) > rooms[room])
         rows += _studies(found, chosen.name, options.length, rooms[TIGHT]) if not options.tiny else []
-        error, different = replayed(chosen, found, rooms[AMPLE], options.sample, catalog)
-        figures.note("simulation_error", 0, error)
-        mismatches += different
+        trial = replayed(chosen, found, rooms[AMPLE], options.sample, catalog)
+        replays += [{"workload": chosen.name, **row} for row in trial.rows]
+        figures.note("simulation_error", 0, trial.error("ilp"))
+        figures.note("learned_simulation_error", 0, trial.error("learned"))
+        mismatches += trial.problems
     if options.session:
         mine, plain, different = compared_sessions(options.session, options.session_scale, options.workloads[0], options.tiny)
         figures.note("session", 0, mine.seconds / plain.seconds)
@@ -86,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         mismatches += different
     summary = summarize(figures, len(mismatches), exceeded)
     print_table(COLUMNS, rows)
+    print_table(REPLAY_COLUMNS, replays)
     for problem in mismatches[:20]:
         print(f"differs: {problem}")
     print()
@@ -95,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "benchmark": "autoview", "scale": options.scale, "length": options.length, "seeds": options.seeds,
             "storage": options.storage,
         }  # fmt: skip
-        write_json(options.json, settings, summary, rows)
+        write_json(options.json, settings, summary, [*rows, *replays])
     return 1 if mismatches or exceeded else 0
 
 
@@ -159,10 +165,10 @@ def _wanted_bytes(matrix: Matrix) -> float:
 
 
 def _compared(
-    matrix: Matrix, queries: Sequence[int], capacity: float, seed: int, figures: Figures, order: str, room: str
+    matrix: Matrix, queries: Sequence[int], capacity: float, seed: int, figures: Figures, place: str, room: str
 ) -> list[dict[str, Value]]:
     """All policies over one order of queries, and the figures of the summary; what no views take is judged with ample storage."""
-    none = sum(matrix.base[query] for query in queries)
+    none = matrix.without_views(queries)
     found: dict[str, Simulated] = {}
     chosen = best_views(matrix, queries, capacity)
     trials: dict[str, tuple[Callable[[], ViewPolicy], Rules]] = {
@@ -185,12 +191,12 @@ def _compared(
     mine = found["learned"]
 
     def note(name: str, value: float) -> None:
-        figures.note(name, seed, value)
+        figures.note(name, seed, value, place)
 
     note("over_no_views" if room == AMPLE else "tight_over_no_views", mine.total / none)
     note("ilp_over_no_views" if room == AMPLE else "tight_ilp_over_no_views", found["ilp"].total / none)
     note("over_best_baseline", mine.total / best)
-    if order in ("rzipf", "dzipf", "azipf"):
+    if "blend" not in place:
         note("over_ilp", mine.second_half / found["ilp"].second_half)
     note("maintenance", found["learned, tables change"].total / found["recycler, tables change"].total)
     note("cpu", mine.policy_seconds / mine.total)
@@ -206,7 +212,7 @@ def _compared(
 def _studies(matrix: Matrix, name: str, length: int, capacity: float) -> list[Record]:
     """One thing varied at a time, over random ranks: storage, exploration, delay of experiments, eviction alone, learned before."""
     queries = sequence("rzipf", matrix.base, length, 0)
-    none = sum(matrix.base[query] for query in queries)
+    none = matrix.without_views(queries)
     trained = Learned(0)
     Simulation(matrix, trained, Rules(capacity)).run(queries)
     trained.agent.least = 0.0
@@ -246,9 +252,21 @@ class Figures:
 
     def __init__(self) -> None:
         self._found: dict[str, dict[int, list[float]]] = {}
+        self._places: dict[str, dict[str, list[float]]] = {}
 
-    def note(self, name: str, seed: int, value: float) -> None:
+    def note(self, name: str, seed: int, value: float, place: str = "") -> None:
+        """A ratio, found at some place: a workload and an order."""
         self._found.setdefault(name, {}).setdefault(seed, []).append(value)
+        self._places.setdefault(name, {}).setdefault(place, []).append(value)
+
+    def worst_place(self, name: str) -> str:
+        """Where the greatest ratio was found."""
+        places = self._places[name]
+        return max(places, key=lambda place: max(places[place]))
+
+    def at(self, name: str, place: str) -> float:
+        """The greatest ratio at a place."""
+        return max(self._places[name][place])
 
     def of(self, name: str) -> list[float]:
         return [value for values in self._found.get(name, {}).values() for value in values]
@@ -259,20 +277,25 @@ class Figures:
         return ", ".join(f"{value:.3f}" for value in values)
 
 
+def _where(name: str, figures: Figures) -> Record:
+    """The worst ratio to no views, where it is, and what the best fixed set of views reaches there."""
+    place = figures.worst_place(name)
+    ilp = name.replace("over", "ilp_over")
+    return {name: figures.at(name, place), f"{name}_at": place, ilp: figures.at(ilp, place), f"{ilp}_worst": max(figures.of(ilp))}
+
+
 def summarize(figures: Figures, mismatches: int, exceeded: int) -> Record:
     """The figures of all workloads, orders and seeds, the worst or the median; then some of them for each seed alone."""
     middle = statistics.median
     return {
-        "mismatches": mismatches, "over_no_views": max(figures.of("over_no_views")),
-        "over_no_views_median": middle(figures.of("over_no_views")),
-        "ilp_over_no_views": max(figures.of("ilp_over_no_views")),
-        "tight_over_no_views": max(figures.of("tight_over_no_views")),
-        "tight_ilp_over_no_views": max(figures.of("tight_ilp_over_no_views")),
+        "mismatches": mismatches, "over_no_views_median": middle(figures.of("over_no_views")),
+        **_where("over_no_views", figures), **_where("tight_over_no_views", figures),
         "over_best_baseline_worst": max(figures.of("over_best_baseline")),
         "over_best_baseline_median": middle(figures.of("over_best_baseline")),
         "over_ilp_median": middle(figures.of("over_ilp")), "storage_exceeded": exceeded,
         "maintenance_over_recycler": middle(figures.of("maintenance")),
         "simulation_error": max(figures.of("simulation_error")),
+        "learned_simulation_error": max(figures.of("learned_simulation_error")),
         "learner_cpu_share": max(figures.of("cpu")), "session_over_plain": median(figures.of("session")),
         "session_work_over_plain": median(figures.of("session work")),
         "seeds_over_no_views": figures.spread("over_no_views", max),

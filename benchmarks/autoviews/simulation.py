@@ -1,7 +1,8 @@
 """Workloads of many queries from few measurements: what a policy would have made, used and let go, and the seconds of all that.
 
-A query takes the kept view over which it takes least, as far as experiments and estimates tell, as the rewriter does. What making
-a view costs is added to the query that makes it. Experiments are run while it is idle, and told some queries later.
+A query takes the kept view over which it takes least, as far as experiments and estimates tell, as the rewriter does. To the query
+is added what it costs to plan it when it is asked for the first time, to compare it with views where others are kept than when it
+was asked last, to decide what to make, and to make it. Experiments are run while it is idle, and told some queries later.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from benchmarks.autoviews.matrix import Matrix
-from nearly.autoview.keeping import COMPARED, TRIED
+from nearly.autoview.keeping import COMPARED, SMALLEST, TRIED
 from nearly.autoview.options import Holding, Occasion, Option
 from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.rewriter import CHEAPER
@@ -36,13 +37,20 @@ class Rules:
     maintained: int = 0
     """After so many queries, the views of a random table are lost, again and again; never where it is 0."""
     seed: int = 0
+    mined: bool = False
+    """Whether it is known beforehand what could be kept of each query; else finding it out is part of its first time."""
+
+
+PLAIN, REUSE, MAKING, UPKEEP = "over tables", "over views", "making", "making again"
+"""What queries do: those of the last kind make a view that was lost since its tables changed."""
 
 
 @dataclass(slots=True)
 class Simulated:
-    """What came of a workload: seconds of each query, what was made, and the largest number of bytes."""
+    """What came of a workload: seconds of each query, what it did, what was made, and the largest number of bytes."""
 
     seconds: list[float] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
     made: int = 0
     evicted: int = 0
     creation: float = 0.0
@@ -56,6 +64,10 @@ class Simulated:
     @property
     def second_half(self) -> float:
         return sum(self.seconds[len(self.seconds) // 2 :])
+
+    def of_part(self, part: str) -> list[float]:
+        """Seconds of the queries that do one thing."""
+        return [seconds for seconds, each in zip(self.seconds, self.parts, strict=True) if each == part]
 
 
 class Simulation:
@@ -73,6 +85,11 @@ class Simulation:
         self._expected = [{each.id: each.gain for each in options} for options in matrix.options]
         self._seen: set[str] = set()
         self._tables = sorted({table for tables in matrix.tables.values() for table in tables})
+        self._changes = 0
+        self._looked: dict[int, int] = {}
+        self._compared: set[tuple[int, str, int]] = set()
+        self._begun: set[tuple[int, str, int]] = set()
+        self._lost: set[str] = set()
 
     def run(self, queries: Sequence[int]) -> Simulated:
         for step, query in enumerate(queries, 1):
@@ -86,22 +103,54 @@ class Simulation:
         return self.found
 
     def _query(self, step: int, query: int) -> None:
-        used = self._best(query)
+        around = self._planning(query) + self._matching(query)
+        used, expected = self._best(query)
         usual = self.matrix.base[query] if used is None else self.matrix.pair[query][used]
         moment = Occasion(step, str(query), self._current(query), list(self.kept.values()), self.rules.capacity, usual)
         began = time.thread_time()
-        made = self._make(moment, query)
-        self.found.policy_seconds += time.thread_time() - began
+        made = self._make(moment, query) if expected >= SMALLEST else None
+        deciding = time.thread_time() - began
+        self.found.policy_seconds += deciding
         if made is not None:
             holding = self.kept[made]
-            holding.cost = max(0.0, self.matrix.making[made] + self.matrix.pair[query].get(made, usual) - usual)
+            after = self._beginning(query, made) + self.matrix.pair[query].get(made, usual)
+            holding.cost = max(0.0, self.matrix.making[made] + after - usual)
             self.found.creation += holding.cost
-            self.found.seconds.append(usual + holding.cost)
+            self._note(UPKEEP if made in self._lost else MAKING, around + deciding + usual + holding.cost)
             self.policy.made(holding, moment)
             return
-        self.found.seconds.append(usual)
+        around += 0.0 if used is None else self._beginning(query, used)
+        self._note(PLAIN if used is None else REUSE, around + deciding + usual)
         if used is not None:
             self._use(step, query, used, moment)
+
+    def _note(self, part: str, seconds: float) -> None:
+        self.found.seconds.append(seconds)
+        self.found.parts.append(part)
+
+    def _planning(self, query: int) -> float:
+        """What is done for a text once."""
+        if query in self._looked:
+            return 0.0
+        return self.matrix.planning[query] + (0.0 if self.rules.mined else self.matrix.mining[query])
+
+    def _beginning(self, query: int, view: str) -> float:
+        """What it takes longer to read a view for the first time since it was made."""
+        pair = (query, view, self.kept[view].made)
+        if pair in self._begun:
+            return 0.0
+        self._begun.add(pair)
+        return self.matrix.beginning[query].get(view, 0.0)
+
+    def _matching(self, query: int) -> float:
+        """Comparing a query with the views that are kept, where they are not those of the last time."""
+        if self._looked.get(query) == self._changes:
+            return 0.0
+        self._looked[query] = self._changes
+        pairs = {(query, view, holding.made) for view, holding in self.kept.items()}
+        new = pairs - self._compared
+        self._compared |= new
+        return len(pairs) * self.matrix.looking[query] + len(new) * self.matrix.matching[query]
 
     def _current(self, query: int) -> list[Option]:
         """The options of a query after what is known of views that were made before."""
@@ -113,7 +162,8 @@ class Simulation:
             found.append(each)
         return found
 
-    def _best(self, query: int) -> str | None:
+    def _best(self, query: int) -> tuple[str | None, float]:
+        """The view that a query uses, and the seconds that it is expected to take."""
         expected, base = self._expected[query], self.matrix.expected_base[query]
         shares = []
         for view, gain in expected.items():
@@ -121,7 +171,7 @@ class Simulation:
                 measured = self._measured.get((query, view))
                 shares.append((1 - (gain / base if measured is None else measured / self.matrix.base[query]), view))
         best = min(shares, default=(1.0, ""))
-        return best[1] if best[0] <= CHEAPER else None
+        return (best[1], best[0] * base) if best[0] <= CHEAPER else (None, base)
 
     def _use(self, step: int, query: int, view: str, moment: Occasion) -> None:
         holding = self.kept[view]
@@ -156,6 +206,7 @@ class Simulation:
             for each in victims:
                 self._drop(each.id, moment.step)
             self._seen.add(option.id)
+            self._changes += 1
             self.kept[option.id] = Holding(option, size, self.matrix.creation(query, option.id), moment.step)
             self.found.made += 1
             self.found.most_bytes = max(self.found.most_bytes, sum(each.bytes for each in self.kept.values()))
@@ -164,12 +215,14 @@ class Simulation:
 
     def _drop(self, view: str, step: int) -> None:
         holding = self.kept.pop(view)
+        self._changes += 1
         self.found.evicted += 1
         self.policy.gone(holding, step)
 
     def _lose(self, table: str, step: int) -> None:
         for view in [view for view in self.kept if table in self.matrix.tables[view]]:
             self._drop(view, step)
+            self._lost.add(view)
             self.policy.lost(view)
 
 
