@@ -125,10 +125,10 @@ class Known(ViewPolicy):
 
     def __init__(self, policy: ViewPolicy, views: frozenset[str]) -> None:
         self._views = views
-        for name in ("value", "victims", "admits", "made", "used", "gone", "lost", "measured", "train", "content", "restore"):
-            setattr(self, name, getattr(policy, name))
         self._ranked = policy.ranked
-        self.name = policy.name
+        for name in vars(ViewPolicy):
+            if not name.startswith("_") and name != "ranked":
+                setattr(self, name, getattr(policy, name))
 
     def ranked(self, moment: Occasion) -> Sequence[Option]:
         return self._ranked(replace(moment, options=[each for each in moment.options if each.id in self._views]))

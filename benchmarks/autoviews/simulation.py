@@ -90,6 +90,7 @@ class Simulation:
         self._compared: set[tuple[int, str, int]] = set()
         self._begun: set[tuple[int, str, int]] = set()
         self._lost: set[str] = set()
+        self._taken: set[tuple[int, str | None]] = set()
 
     def run(self, queries: Sequence[int]) -> Simulated:
         for step, query in enumerate(queries, 1):
@@ -108,7 +109,13 @@ class Simulation:
         usual = self.matrix.base[query] if used is None else self.matrix.pair[query][used]
         moment = Occasion(step, str(query), self._current(query), list(self.kept.values()), self.rules.capacity, usual)
         began = time.thread_time()
-        made = self._make(moment, query) if expected >= SMALLEST else None
+        known = usual if (query, used) in self._taken else expected
+        self._taken.add((query, used))
+        made = None
+        if known >= SMALLEST:
+            made = self._make(moment, query)
+        else:
+            self.policy.asked(moment.question, step)
         deciding = time.thread_time() - began
         self.found.policy_seconds += deciding
         if made is not None:

@@ -109,3 +109,14 @@ def test_views_of_changed_tables_wait_for_a_rest_at_first(db: nearly.Session) ->
         found, expected, _ = both(db, TEXT)
         assert found.equals(expected)  # type: ignore[attr-defined]
     assert before <= {each.name for each in auto.status().views}
+
+
+def test_what_a_query_took_counts_more_than_what_was_expected(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    auto = held_still(db.autoview("1MB", policy="lru", slowdown=10))
+    monkeypatch.setattr(keeping, "SMALLEST", 10.0)
+    db.sql(TEXT).exact()
+    assert not auto.status().views
+    question = keeping.question_of(db._engine.prepare(TEXT))
+    auto.keeping._usual.add((question, ()), 20.0)
+    db.sql(TEXT).exact()
+    assert auto.status().views

@@ -44,7 +44,7 @@ TRIED = 3
 """Options of a query that are tried, the best first."""
 REMEMBERED = 2_000
 SMALLEST = 0.003
-"""A query that is expected within so many seconds is left alone: finding a view for it would take as long."""
+"""A query that took no longer, or is expected within so many seconds, is left alone: finding a view for it would take as long."""
 DEFERRED = 8
 PATIENCE = 2.0
 """Seconds for which a view of older tables may wait for a quiet time while it is asked for."""
@@ -149,7 +149,11 @@ class Keeping:
         self.tally.queries += 1
         began = time.perf_counter()
         asked = Asked(prepared, question_of(prepared), best, ending or Ending())
-        made = self._pass_one(asked) if best.seconds >= SMALLEST else None
+        made = None
+        if self._usually(asked).seconds >= SMALLEST:
+            made = self._pass_one(asked)
+        else:
+            self._pass_by(asked)
         if made is not None:
             (kept,) = made.views
             course = self._read(asked, made)
@@ -171,10 +175,16 @@ class Keeping:
         """What a query takes over the views that it has."""
         return Usual(asked.best.seconds, self._usual.get(asked.used))
 
+    def _pass_by(self, asked: Asked) -> None:
+        """Make nothing; the policy is told of the query when it is told of anything."""
+        self.step += 1
+        self._told.append(partial(self.policy.asked, asked.question, self.step))
+
     def _pass_one(self, asked: Asked) -> Rewriting | None:
         """The rest of the query over a view that was made for it, and what both were expected to take; None where none was made."""
         mined = self.mining.known(asked.prepared, asked.best.seconds)
         if not self.deciding.acquire(blocking=False):
+            self._pass_by(asked)
             return None
         try:
             self._let_go_stale(asked.prepared, mined.candidates)

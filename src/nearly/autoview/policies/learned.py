@@ -57,7 +57,7 @@ class Learned(ViewPolicy):
         """What making a view cost the query that made it last."""
 
     def ranked(self, moment: Occasion) -> Sequence[Option]:
-        self.demand.note(moment)
+        self.demand.note(moment.question, moment.step, moment.options)
         self._close_windows(moment)
         kept = frozenset(each.id for each in moment.kept)
         new = [each for each in moment.options if each.id not in kept]
@@ -72,6 +72,9 @@ class Learned(ViewPolicy):
             return self._dare(moment, new)
         best = sorted(zip(values, new, strict=True), key=lambda pair: -pair[0])
         return [each for value, each in best if value > 0]
+
+    def asked(self, question: str, step: int) -> None:
+        self.demand.note(question, step)
 
     def _dare(self, moment: Occasion, options: Sequence[Option]) -> Sequence[Option]:
         """One option that nothing was measured of, if it would pay were it much better than expected; estimates may be wrong."""

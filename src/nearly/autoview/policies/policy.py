@@ -17,6 +17,9 @@ class ViewPolicy:
         """What the query at hand shall make, the best first; nothing where none is worth it."""
         return ()
 
+    def asked(self, question: str, step: int) -> None:
+        """A query came that is so quick that nothing is made for it: what serves it is still asked for."""
+
     def value(self, holding: Holding, moment: Occasion) -> float:  # noqa: ARG002  others need it
         """How much a kept view is worth; the least valuable goes first."""
         return 0.0
