@@ -13,9 +13,12 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 
 import nearly
@@ -24,7 +27,7 @@ from benchmarks.autoviews.optimum import Clairvoyant, best_views
 from benchmarks.autoviews.replay import compared_sessions, replayed
 from benchmarks.autoviews.simulation import DELAY, Fixed, Rules, Simulated, Simulation
 from benchmarks.autoviews.workloads import DISTRIBUTIONS, Workload, sequence, workload
-from benchmarks.report import Record, Value, median, print_summary, print_table, write_json
+from benchmarks.report import Record, median, print_summary, print_table, write_json
 from nearly.autoview.options import Occasion, Option
 from nearly.autoview.policies.known import policy_of
 from nearly.autoview.policies.learned import Learned
@@ -37,6 +40,8 @@ AMPLE, TIGHT = "ample", "tight"
 TIGHT_SHARE = 0.1
 """Of the bytes of the set of views that would be best without a limit."""
 NAMES = ("retail", "cube", "movies")
+MANY = 2_000
+"""Queries of which a simulation is worth a process."""
 BASELINES = ("lru", "lfu", "fifo", "hawc", "recycler")
 COLUMNS = (
     "workload",
@@ -73,17 +78,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         mismatches += found.mismatches
         told = ", ".join(f"{room} {capacity / 1e6:.3f} MB" for room, capacity in rooms.items())
         print(f"\n{chosen.name}: {len(found.base)} queries, {len(found.bytes)} views, {told}", file=sys.stderr)
-        for seed, order, room in product(range(options.seeds), DISTRIBUTIONS, rooms):
-            queries = sequence(order, found.base, options.length, seed)
-            for row in _compared(found, queries, rooms[room], seed, figures, f"{chosen.name}, {order}", room):
-                rows.append({"workload": chosen.name, "order": order, "seed": seed, "storage": room, **row})
-                exceeded += int(float(row["most bytes"] or 0) > rooms[room])
-        rows += _studies(found, chosen.name, options.length, rooms[TIGHT]) if not options.tiny else []
         trial = replayed(chosen, found, rooms[AMPLE], options.sample, catalog)
         replays += [{"workload": chosen.name, **row} for row in trial.rows]
         figures.note("simulation_error", 0, trial.error("ilp"))
         figures.note("learned_simulation_error", 0, trial.error("learned"))
         mismatches += trial.problems
+        for each in _all_compared(found, rooms, options):
+            rows += [{"workload": chosen.name, **row} for row in each.rows]
+            exceeded += sum(float(row["most bytes"] or 0) > rooms[each.room] for row in each.rows)
+            for figure, value in each.figures.items():
+                figures.note(figure, each.seed, value, f"{chosen.name}, {each.order}")
+        rows += _studies(found, chosen.name, options.length, rooms[TIGHT]) if not options.tiny else []
     if options.session:
         mine, plain, different = compared_sessions(options.session, options.session_scale, options.workloads[0], options.tiny)
         figures.note("session", 0, mine.seconds / plain.seconds)
@@ -164,10 +169,30 @@ def _wanted_bytes(matrix: Matrix) -> float:
     return float(sum(matrix.bytes[view] for view in chosen)) or 1.0
 
 
-def _compared(
-    matrix: Matrix, queries: Sequence[int], capacity: float, seed: int, figures: Figures, place: str, room: str
-) -> list[dict[str, Value]]:
-    """All policies over one order of queries, and the figures of the summary; what no views take is judged with ample storage."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """All policies over one order of queries, and the figures of the summary."""
+
+    order: str
+    seed: int
+    room: str
+    rows: list[Record]
+    figures: Mapping[str, float]
+
+
+def _all_compared(matrix: Matrix, rooms: Mapping[str, float], options: argparse.Namespace) -> Iterator[Compared]:
+    """All orders, seeds and storages, by as many processes as there are processors: nothing is timed but what policies need."""
+    trials = [(order, seed, room) for seed, order, room in product(range(options.seeds), DISTRIBUTIONS, rooms)]
+    compared = partial(_compared, matrix, dict(rooms), options.length)
+    if options.length < MANY:
+        yield from (compared(*each) for each in trials)
+        return
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        yield from pool.map(compared, *zip(*trials, strict=True))
+
+
+def _compared(matrix: Matrix, rooms: Mapping[str, float], length: int, order: str, seed: int, room: str) -> Compared:
+    queries, capacity = sequence(order, matrix.base, length, seed), rooms[room]
     none = matrix.without_views(queries)
     found: dict[str, Simulated] = {}
     chosen = best_views(matrix, queries, capacity)
@@ -190,23 +215,23 @@ def _compared(
     best = min(found[name].total for name in BASELINES)
     mine = found["learned"]
 
-    def note(name: str, value: float) -> None:
-        figures.note(name, seed, value, place)
-
-    note("over_no_views" if room == AMPLE else "tight_over_no_views", mine.total / none)
-    note("ilp_over_no_views" if room == AMPLE else "tight_ilp_over_no_views", found["ilp"].total / none)
-    note("over_best_baseline", mine.total / best)
-    if "blend" not in place:
-        note("over_ilp", mine.second_half / found["ilp"].second_half)
-    note("maintenance", found["learned, tables change"].total / found["recycler, tables change"].total)
-    note("cpu", mine.policy_seconds / mine.total)
-    return [
+    prefix = "" if room == AMPLE else "tight_"
+    figures = {
+        f"{prefix}over_no_views": mine.total / none, f"{prefix}ilp_over_no_views": found["ilp"].total / none,
+        "over_best_baseline": mine.total / best, "cpu": mine.policy_seconds / mine.total,
+        "maintenance": found["learned, tables change"].total / found["recycler, tables change"].total,
+    }  # fmt: skip
+    if "blend" not in order:
+        figures["over_ilp"] = mine.second_half / found["ilp"].second_half
+    rows: list[Record] = [
         {
+            "order": order, "seed": seed, "storage": room,
             "policy": name, "seconds": each.total, "over none": each.total / none, "made": each.made, "evicted": each.evicted,
             "creation s": each.creation, "most bytes": each.most_bytes, "policy s": each.policy_seconds,
         }
         for name, each in found.items()
     ]  # fmt: skip
+    return Compared(order, seed, room, rows, figures)
 
 
 def _studies(matrix: Matrix, name: str, length: int, capacity: float) -> list[Record]:

@@ -19,8 +19,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -214,11 +213,9 @@ def _measure_asked(
 ) -> None:
     """Ask all queries without automatic views, with them but over none, and over every view that serves them."""
     asking = _Asking(db, auto.keeping, prepared, found)
-    with _switched_off(auto):
-        found.plain = [seconds for _, seconds in sorted(asking.rounds(dict.fromkeys(range(len(prepared)))).items())]
     for number, views in enumerate(serving):
         asking.serve(number, views, None, SURE)
-    found.base = [seconds for _, seconds in sorted(asking.rounds(dict.fromkeys(range(len(prepared)))).items())]
+    found.plain, found.base = asking.without_views(auto)
     for turn in range(max(map(len, serving), default=0)):
         _tell(f"queries over their view {turn + 1} of {max(map(len, serving))}")
         chosen = {number: views[turn] for number, views in enumerate(serving) if turn < len(views)}
@@ -226,15 +223,6 @@ def _measure_asked(
             found.pair[number][chosen[number]] = seconds
             first = asking.first[number] - len(found.bytes) * found.looking[number]
             found.beginning[number][chosen[number]] = max(0.0, first - seconds)
-
-
-@contextmanager
-def _switched_off(auto: AutoView) -> Iterator[None]:
-    auto.is_on = False
-    try:
-        yield
-    finally:
-        auto.is_on = True
 
 
 @dataclass(slots=True)
@@ -258,11 +246,24 @@ class _Asking:
             self.keeping.gains[question, each] = 0.0
         self.keeping.lookups.forget(question)
 
-    def rounds(self, chosen: Mapping[int, str | None], serving: Sequence[Sequence[str]] = ()) -> dict[int, float]:
+    def without_views(self, auto: AutoView) -> tuple[list[float], list[float]]:
+        """Medians of all queries in a session without automatic views, and where they are on but none serves; in turns."""
+        seconds: dict[bool, list[list[float]]] = {is_on: [[] for _ in self.prepared] for is_on in (False, True)}
+        for _ in range(ROUNDS + 1):
+            for number in self._random.permutation(len(self.prepared)).tolist():
+                for auto.is_on in self._random.permutation([False, True]).tolist():
+                    took, answer = self._asked(number)
+                    seconds[auto.is_on][number].append(took)
+                    self._check(number, answer.table)
+        auto.is_on = True
+        plain, base = ([statistics.median(each[1:]) for each in seconds[is_on]] for is_on in (False, True))
+        return plain, base
+
+    def rounds(self, chosen: Mapping[int, str], serving: Sequence[Sequence[str]]) -> dict[int, float]:
         """Medians of some rounds, after one in which answers are compared, over the views that are chosen."""
         going = {}
         for number, view in chosen.items():
-            if view is None or self._comes_from(number, serving[number], view):
+            if self._comes_from(number, serving[number], view):
                 going[number] = list[float]()
         for turn in range(ROUNDS + 1):
             for number in self._random.permutation(list(going)).tolist():
