@@ -13,6 +13,8 @@ import nearly
 from nearly.autoview import keeping, rewriter
 from nearly.autoview.autoview import AutoView
 from nearly.autoview.experiments import Experiment, Outcome, Side
+from nearly.autoview.making import Usual
+from nearly.autoview.options import Occasion
 from nearly.autoview.policies.policy import ViewPolicy
 from nearly.plan.nodes import Scan
 from tests.autoview.keen import both, held_still, keen
@@ -117,6 +119,19 @@ def test_what_a_query_took_counts_more_than_what_was_expected(db: nearly.Session
     db.sql(TEXT).exact()
     assert not auto.status().views
     question = keeping.question_of(db._engine.prepare(TEXT))
-    auto.keeping._usual.add((question, ()), 20.0)
+    auto.keeping._usual.add((question, ()), Usual(1.0, 20.0))
     db.sql(TEXT).exact()
     assert auto.status().views
+
+
+def test_what_a_question_takes_tells_what_its_views_gain(db: nearly.Session) -> None:
+    auto = held_still(db.autoview("1MB", policy="off"))
+    seen: list[Occasion] = []
+    auto.keeping.policy.ranked = lambda moment: seen.append(moment) or ()  # type: ignore[func-returns-value,method-assign]
+    db.sql(TEXT).exact()
+    question = keeping.question_of(db._engine.prepare(TEXT))
+    auto.keeping._usual.add((question, ()), Usual(1.0, 5.0))
+    db.sql(TEXT).exact()
+    before, after = ({each.id: (each.gain, each.cost) for each in moment.options} for moment in seen)
+    assert before
+    assert after == {id_: (5 * gain, 5 * cost) for id_, (gain, cost) in before.items()}

@@ -14,7 +14,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -46,6 +46,8 @@ REMEMBERED = 2_000
 SMALLEST = 0.003
 """A query that took no longer, or is expected within so many seconds, is left alone: finding a view for it would take as long."""
 DEFERRED = 8
+UNSURE = 4.0
+"""The bytes of a view that was never made are often estimated too large by so many times."""
 PATIENCE = 2.0
 """Seconds for which a view of older tables may wait for a quiet time while it is asked for."""
 COMPARED = 3
@@ -123,7 +125,7 @@ class Keeping:
         self.deferred: deque[Deferred] = deque(maxlen=DEFERRED)
         self.deciding = threading.Lock()
         self._told: deque[Callable[[], None]] = deque()
-        self._usual: Remembered[tuple[str, tuple[str, ...]], float] = Remembered(REMEMBERED)
+        self._usual: Remembered[tuple[str, tuple[str, ...]], Usual] = Remembered(REMEMBERED)
         self.is_changed = False
 
     @deep_recursion()
@@ -164,16 +166,23 @@ class Keeping:
             return QueryOutcome(course.rows, course.views, kept.name)
         course = self._read(asked, best)
         took = time.perf_counter() - began
-        self._usual.add(asked.used, min(took, self._usual.get(asked.used) or took))
+        self._usual.add(asked.used, Usual(best.seconds, min(took, self._usually(asked).measured or took)))
         if course.views:
             self._note_uses(asked)
         elif course.rows is not None:
             self.engine.native.durations.record(prepared.question, took)
+            self.mining.note_rows(prepared, course.rows.num_rows)
         return course
 
     def _usually(self, asked: Asked) -> Usual:
         """What a query takes over the views that it has."""
-        return Usual(asked.best.seconds, self._usual.get(asked.used))
+        known = self._usual.get(asked.used)
+        return Usual(asked.best.seconds, None if known is None else known.measured)
+
+    def _scaled(self, question: str, option: Option) -> Option:
+        """An option of a question that was asked over tables alone: by how much that was misjudged, so are its views."""
+        plain = self._usual.get((question, ()))
+        return option if plain is None else replace(option, gain=option.gain * plain.scale, cost=option.cost * plain.scale)
 
     def _pass_by(self, asked: Asked) -> None:
         """Make nothing; the policy is told of the query when it is told of anything."""
@@ -190,9 +199,9 @@ class Keeping:
             self._let_go_stale(asked.prepared, mined.candidates)
             self._tell()
             self.step += 1
-            options = tuple(self.mining.current(each) for each in mined.options)
+            options = tuple(self._scaled(asked.question, self.mining.current(each)) for each in mined.options)
             moment = self._moment(asked.question, options, self._usually(asked).seconds)
-            ranked = [each for each in self.policy.ranked(moment) if each.bytes <= self.store.limit]
+            ranked = [each for each in self.policy.ranked(moment) if may_fit(each, self.store.limit)]
             for option in ranked[:TRIED]:
                 if option.id in self.store.kept:
                     continue
@@ -227,7 +236,7 @@ class Keeping:
     def _make(self, asked: Asked, moment: Occasion, candidate: Candidate, option: Option) -> Rewriting | None:
         prepared, usual = asked.prepared, self._usually(asked)
         intended = self.making.intention(prepared, candidate, option, list(self.store.kept.values()))
-        if intended is None or self.policy.victims(moment, option, option.bytes) is None:
+        if intended is None or self.policy.victims(moment, option, min(option.bytes, self.store.limit)) is None:
             return None
         if not self.making.fits(intended, usual):
             self.deferred.append(Deferred(prepared, candidate, option))
@@ -391,6 +400,11 @@ class Keeping:
         with self.deciding:
             self._tell()
             return dict(self.policy.content())
+
+
+def may_fit(option: Option, limit: float) -> bool:
+    """Whether a view may turn out to fit; making it ends as soon as its rows take more than there is, and is not tried again."""
+    return option.bytes <= (limit if option.known is not None else UNSURE * limit)
 
 
 def question_of(prepared: Prepared) -> str:

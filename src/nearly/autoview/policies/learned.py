@@ -109,6 +109,15 @@ class Learned(ViewPolicy):
         """Credit for a byte."""
         return self.credits.of(holding, moment.step) / max(1, holding.bytes)
 
+    def victims(self, moment: Occasion, newcomer: Option, size: float) -> list[Holding] | None:
+        """Those with least credit; where these are worth more than the new view, those that will save least."""
+        found = super().victims(moment, newcomer, size)
+        if found is not None or size > moment.capacity:
+            return found
+        kept = frozenset(each.id for each in moment.kept)
+        saves = {each.id: self._expected(each.id, kept, moment.step, 0.0) / max(1, each.bytes) for each in moment.kept}
+        return self.first_of(moment, newcomer, size, lambda holding: saves[holding.id])
+
     def admits(self, moment: Occasion, newcomer: Option, victims: Sequence[Holding]) -> bool:
         """Whether the new view will save more than those that go for it, and what it costs to make it."""
         if not victims:
