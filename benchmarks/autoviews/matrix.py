@@ -30,7 +30,7 @@ import nearly
 from benchmarks.agreement import difference
 from benchmarks.autoviews.workloads import Workload
 from nearly.autoview.autoview import AutoView
-from nearly.autoview.candidates import Candidate
+from nearly.autoview.candidates import RESULT, Candidate
 from nearly.autoview.keeping import Keeping, question_of
 from nearly.autoview.making import Intention
 from nearly.autoview.options import Holding, Option
@@ -64,6 +64,8 @@ class Matrix:
     making: dict[str, float] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    counted: dict[str, float] = field(default_factory=dict)
+    """Bytes that are expected of results when their queries have been answered once: then their rows are known."""
     mismatches: list[str] = field(default_factory=list)
 
     def gain(self, query: int, view: str) -> float:
@@ -170,6 +172,8 @@ def _made(
         found.making[id_] = statistics.median(seconds[id_])
         found.bytes[id_] = kept.holding.bytes
         found.tables[id_] = kept.candidate.shape.tables
+        if kept.candidate.kind == RESULT:
+            found.counted[id_] = keeping.estimates.bytes(kept.candidate.stored.maintained, kept.table.rows)
     return made
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from benchmarks.autoviews.matrix import Matrix
-from nearly.autoview.keeping import COMPARED, SMALLEST, TRIED
+from nearly.autoview.keeping import COMPARED, SMALLEST, TRIED, may_fit
 from nearly.autoview.options import Holding, Occasion, Option
 from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.rewriter import CHEAPER
@@ -32,6 +32,8 @@ class Rules:
     delay: int = DELAY
     told_costs: bool = False
     """Whether the policy is told the true seconds of computing a view before it was made."""
+    told_all: bool = False
+    """Whether it knows the bytes and seconds of all views beforehand."""
     told_gains: bool = True
     """Whether experiments are run."""
     maintained: int = 0
@@ -80,10 +82,10 @@ class Simulation:
         self._measured: dict[tuple[int, str], float] = {}
         self._waiting: deque[tuple[int, int, str]] = deque()
         self._random = np.random.default_rng(rules.seed)
+        self._seen: set[str] = set(matrix.bytes) if rules.told_all else set()
         known = matrix.making if rules.told_costs else {}
         self._options = [[replace(each, known=known.get(each.id)) for each in options] for options in matrix.options]
         self._expected = [{each.id: each.gain for each in options} for options in matrix.options]
-        self._seen: set[str] = set()
         self._tables = sorted({table for tables in matrix.tables.values() for table in tables})
         self._changes = 0
         self._looked: dict[int, int] = {}
@@ -91,6 +93,9 @@ class Simulation:
         self._begun: set[tuple[int, str, int]] = set()
         self._lost: set[str] = set()
         self._taken: set[tuple[int, str | None]] = set()
+        self._given_up: set[str] = set()
+        self._wasted = 0.0
+        """Seconds of making views in this query that turned out too large."""
 
     def run(self, queries: Sequence[int]) -> Simulated:
         for step, query in enumerate(queries, 1):
@@ -109,6 +114,7 @@ class Simulation:
         usual = self.matrix.base[query] if used is None else self.matrix.pair[query][used]
         moment = Occasion(step, str(query), self._current(query), list(self.kept.values()), self.rules.capacity, usual)
         began = time.thread_time()
+        self._wasted = 0.0
         known = usual if (query, used) in self._taken else expected
         self._taken.add((query, used))
         made = None
@@ -118,6 +124,7 @@ class Simulation:
             self.policy.asked(moment.question, step)
         deciding = time.thread_time() - began
         self.found.policy_seconds += deciding
+        around += self._wasted
         if made is not None:
             holding = self.kept[made]
             after = self._beginning(query, made) + self.matrix.pair[query].get(made, usual)
@@ -166,6 +173,11 @@ class Simulation:
             if each.id in self._seen:
                 making = self.matrix.making[each.id]
                 each = replace(each, bytes=float(self.matrix.bytes[each.id]), known=making, cost=min(each.cost, making))  # noqa: PLW2901
+            elif each.id in self.matrix.counted and (query, None) in self._taken:
+                each = replace(each, bytes=self.matrix.counted[each.id])  # noqa: PLW2901
+            if (query, None) in self._taken:
+                scale = self.matrix.base[query] / self.matrix.expected_base[query]
+                each = replace(each, gain=each.gain * scale, cost=each.cost * scale)  # noqa: PLW2901
             found.append(each)
         return found
 
@@ -204,11 +216,17 @@ class Simulation:
                 self.policy.measured(str(query), view, self._measured[query, view])
 
     def _make(self, moment: Occasion, query: int) -> str | None:
-        ranked = [each for each in self.policy.ranked(moment) if each.bytes <= moment.capacity and each.id not in self.kept]
+        ranked = [each for each in self.policy.ranked(moment) if may_fit(each, moment.capacity) and each.id not in self.kept]
         for option in ranked[:TRIED]:
             size = self.matrix.bytes[option.id]
-            victims = self.policy.victims(moment, option, max(size, option.bytes if option.id in self._seen else size))
-            if size > moment.capacity or victims is None:
+            if option.id in self._given_up or self.policy.victims(moment, option, min(option.bytes, moment.capacity)) is None:
+                continue
+            if size > moment.capacity:
+                self._given_up.add(option.id)
+                self._wasted += self.matrix.making[option.id]
+                continue
+            victims = self.policy.victims(moment, option, size)
+            if victims is None:
                 continue
             for each in victims:
                 self._drop(each.id, moment.step)
