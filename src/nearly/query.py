@@ -11,7 +11,7 @@ from nearly.answer import Answer
 from nearly.display.show import show
 from nearly.display.status import Work
 from nearly.engine.answerers import Answerer, Offer, Question
-from nearly.engine.engine import Engine, Result
+from nearly.engine.engine import Engine
 from nearly.engine.native.running import Ending, Stopped
 from nearly.engine.planner import Prepared
 from nearly.errors import EngineError, SchemaError
@@ -68,23 +68,26 @@ class Query:
 
     def exact(self) -> Answer:
         """The exact answer, equal to Spark SQL's, at once and without estimates before it; from a view where one covers it."""
-        self._ending = Ending()  # before it is planned, so that no stop is lost
-        ending = self._ending
-        for offer in self._offers(self._ready, exact=True, ending=ending):
-            if offer.give is not None:
-                return offer.give()
-        result = self._read(self._engine.until(ending))
-        return Answer.exactly(result.table, result.source, self._request.confidence, dict(result.stats))
-
-    def _read(self, engine: Engine) -> Result:
-        """The result, over newer tables when those that were planned for are gone before they are read."""
+        ending = self._ending = Ending()  # before it is planned, so that no stop is lost
         while True:
             prepared = self._ready
             try:
-                return engine.run(prepared)
+                return self._exactly(prepared, ending)
             except EngineError:
-                if self._engine.life.is_over or self._goes_on or self._engine.planner.is_current(prepared):
+                if not self._is_outdated(prepared):
                     raise
+
+    def _exactly(self, prepared: Prepared, ending: Ending) -> Answer:
+        """The exact answer over the tables of one plan."""
+        for offer in self._offers(prepared, exact=True, ending=ending):
+            if offer.give is not None:
+                return offer.give()
+        result = self._engine.until(ending).run(prepared)
+        return Answer.exactly(result.table, result.source, self._request.confidence, dict(result.stats))
+
+    def _is_outdated(self, prepared: Prepared) -> bool:
+        """Whether the tables that were planned for are gone, so that what failed is to be done over newer ones."""
+        return not (self._engine.life.is_over or self._goes_on or self._engine.planner.is_current(prepared))
 
     def range(self, *, seconds: float | None = DEFAULT_SECONDS) -> Answer:
         """The range that the answer can take given what `db.missing` states, as bounds that hold for sure.
@@ -236,10 +239,13 @@ class Query:
 
     def _kept_answers(self, goal: Goal, ending: Ending) -> Generator[Answer, None, bool]:
         """Answers of those who keep something from earlier; whether no others are to follow, as after a stop."""
-        offers = self._offers(self._ready, stops=goal.error is not None, ending=ending)
+        prepared = self._ready
+        offers = self._offers(prepared, stops=goal.error is not None, ending=ending)
+        shown = False
         try:
             for offer in sorted(offers, key=lambda each: each.seconds):
                 for given in _all_of(offer, further=self._using is not None):
+                    shown = True
                     yield given
                     if given.exact or (goal.error is not None and given.error <= goal.error) or ending.is_wished:
                         return True
@@ -247,6 +253,9 @@ class Query:
                     return True
         except Stopped:
             return True
+        except EngineError:
+            if shown or not self._is_outdated(prepared):
+                raise
         return False
 
     @property
