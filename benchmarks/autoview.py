@@ -146,9 +146,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=0.2,
         help="share of the largest table's bytes that may be kept (default 0.2, as the paper's)",
     )
-    parser.add_argument(
-        "--sample", type=int, default=150, help="queries that are simulated and run for real (default 150, 0: none)"
-    )
+    parser.add_argument("--sample", type=int, default=150, help="queries simulated and run for real (default 150, 0: none)")
     parser.add_argument(
         "--session", type=int, default=300, help="queries of a real session with and without (default 300, 0: none)"
     )
