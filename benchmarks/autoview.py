@@ -13,9 +13,12 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 
 import nearly
@@ -24,7 +27,7 @@ from benchmarks.autoviews.optimum import Clairvoyant, best_views
 from benchmarks.autoviews.replay import compared_sessions, replayed
 from benchmarks.autoviews.simulation import DELAY, Fixed, Rules, Simulated, Simulation
 from benchmarks.autoviews.workloads import DISTRIBUTIONS, Workload, sequence, workload
-from benchmarks.report import Record, Value, median, print_summary, print_table, write_json
+from benchmarks.report import Record, median, print_summary, print_table, write_json
 from nearly.autoview.options import Occasion, Option
 from nearly.autoview.policies.known import policy_of
 from nearly.autoview.policies.learned import Learned
@@ -37,6 +40,8 @@ AMPLE, TIGHT = "ample", "tight"
 TIGHT_SHARE = 0.1
 """Of the bytes of the set of views that would be best without a limit."""
 NAMES = ("retail", "cube", "movies")
+MANY = 2_000
+"""Queries of which a simulation is worth a process."""
 BASELINES = ("lru", "lfu", "fifo", "hawc", "recycler")
 COLUMNS = (
     "workload",
@@ -53,11 +58,14 @@ COLUMNS = (
     "policy s",
 )
 
+REPLAY_COLUMNS = ("workload", "policy", "part", "queries simulated", "queries run", "simulated s", "run s", "error")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 1 when an answer differed, or more was kept than may be."""
     options = parse(arguments)
     rows: list[Record] = []
+    replays: list[Record] = []
     figures = Figures()
     mismatches: list[str] = []
     exceeded = 0
@@ -70,15 +78,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         mismatches += found.mismatches
         told = ", ".join(f"{room} {capacity / 1e6:.3f} MB" for room, capacity in rooms.items())
         print(f"\n{chosen.name}: {len(found.base)} queries, {len(found.bytes)} views, {told}", file=sys.stderr)
-        for seed, order, room in product(range(options.seeds), DISTRIBUTIONS, rooms):
-            queries = sequence(order, found.base, options.length, seed)
-            for row in _compared(found, queries, rooms[room], seed, figures, order, room):
-                rows.append({"workload": chosen.name, "order": order, "seed": seed, "storage": room, **row})
-                exceeded += int(float(row["most bytes"] or 0) > rooms[room])
+        if options.sample:
+            trial = replayed(chosen, found, rooms[AMPLE], options.sample, catalog)
+            replays += [{"workload": chosen.name, **row} for row in trial.rows]
+            figures.note("simulation_error", 0, trial.error("ilp"))
+            figures.note("learned_simulation_error", 0, trial.error("learned"))
+            mismatches += trial.problems
+        for each in _all_compared(found, rooms, options):
+            rows += [{"workload": chosen.name, **row} for row in each.rows]
+            exceeded += sum(float(row["most bytes"] or 0) > rooms[each.room] for row in each.rows)
+            for figure, value in each.figures.items():
+                figures.note(figure, each.seed, value, f"{chosen.name}, {each.order}")
         rows += _studies(found, chosen.name, options.length, rooms[TIGHT]) if not options.tiny else []
-        error, different = replayed(chosen, found, rooms[AMPLE], options.sample, catalog)
-        figures.note("simulation_error", 0, error)
-        mismatches += different
     if options.session:
         mine, plain, different = compared_sessions(options.session, options.session_scale, options.workloads[0], options.tiny)
         figures.note("session", 0, mine.seconds / plain.seconds)
@@ -86,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         mismatches += different
     summary = summarize(figures, len(mismatches), exceeded)
     print_table(COLUMNS, rows)
+    print_table(REPLAY_COLUMNS, replays)
     for problem in mismatches[:20]:
         print(f"differs: {problem}")
     print()
@@ -95,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "benchmark": "autoview", "scale": options.scale, "length": options.length, "seeds": options.seeds,
             "storage": options.storage,
         }  # fmt: skip
-        write_json(options.json, settings, summary, rows)
+        write_json(options.json, settings, summary, [*rows, *replays])
     return 1 if mismatches or exceeded else 0
 
 
@@ -134,7 +146,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=0.2,
         help="share of the largest table's bytes that may be kept (default 0.2, as the paper's)",
     )
-    parser.add_argument("--sample", type=int, default=150, help="queries that are run for real after the simulation (default 150)")
+    parser.add_argument("--sample", type=int, default=150, help="queries simulated and run for real (default 150, 0: none)")
     parser.add_argument(
         "--session", type=int, default=300, help="queries of a real session with and without (default 300, 0: none)"
     )
@@ -158,11 +170,31 @@ def _wanted_bytes(matrix: Matrix) -> float:
     return float(sum(matrix.bytes[view] for view in chosen)) or 1.0
 
 
-def _compared(
-    matrix: Matrix, queries: Sequence[int], capacity: float, seed: int, figures: Figures, order: str, room: str
-) -> list[dict[str, Value]]:
-    """All policies over one order of queries, and the figures of the summary; what no views take is judged with ample storage."""
-    none = sum(matrix.base[query] for query in queries)
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """All policies over one order of queries, and the figures of the summary."""
+
+    order: str
+    seed: int
+    room: str
+    rows: list[Record]
+    figures: Mapping[str, float]
+
+
+def _all_compared(matrix: Matrix, rooms: Mapping[str, float], options: argparse.Namespace) -> Iterator[Compared]:
+    """All orders, seeds and storages, by as many processes as there are processors: nothing is timed but what policies need."""
+    trials = [(order, seed, room) for seed, order, room in product(range(options.seeds), DISTRIBUTIONS, rooms)]
+    compared = partial(_compared, matrix, dict(rooms), options.length)
+    if options.length < MANY:
+        yield from (compared(*each) for each in trials)
+        return
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        yield from pool.map(compared, *zip(*trials, strict=True))
+
+
+def _compared(matrix: Matrix, rooms: Mapping[str, float], length: int, order: str, seed: int, room: str) -> Compared:
+    queries, capacity = sequence(order, matrix.base, length, seed), rooms[room]
+    none = matrix.without_views(queries)
     found: dict[str, Simulated] = {}
     chosen = best_views(matrix, queries, capacity)
     trials: dict[str, tuple[Callable[[], ViewPolicy], Rules]] = {
@@ -170,10 +202,10 @@ def _compared(
         **{name: (partial(policy_of, name, seed), Rules(capacity, told_costs=name == "recycler")) for name in BASELINES},
         "so recycler": (lambda: policy_of("recycler", seed), Rules(capacity)),
         "so learned": (lambda: Learned(seed), Rules(capacity, told_gains=False)),
-        "ilp": (lambda: Fixed(chosen), Rules(capacity)),
-        "noisy ilp 2": (lambda: Fixed(best_views(matrix, queries, capacity, 2.0, seed)), Rules(capacity)),
-        "noisy ilp 5": (lambda: Fixed(best_views(matrix, queries, capacity, 5.0, seed)), Rules(capacity)),
-        "belady": (lambda: Clairvoyant(matrix, queries), Rules(capacity)),
+        "ilp": (lambda: Fixed(chosen), Rules(capacity, told_all=True)),
+        "noisy ilp 2": (lambda: Fixed(best_views(matrix, queries, capacity, 2.0, seed)), Rules(capacity, told_all=True)),
+        "noisy ilp 5": (lambda: Fixed(best_views(matrix, queries, capacity, 5.0, seed)), Rules(capacity, told_all=True)),
+        "belady": (lambda: Clairvoyant(matrix, queries), Rules(capacity, told_all=True)),
         "learned, tables change": (lambda: Learned(seed), Rules(capacity, maintained=100, seed=seed)),
         "recycler, tables change": (
             lambda: policy_of("recycler", seed), Rules(capacity, told_costs=True, maintained=100, seed=seed),
@@ -184,29 +216,29 @@ def _compared(
     best = min(found[name].total for name in BASELINES)
     mine = found["learned"]
 
-    def note(name: str, value: float) -> None:
-        figures.note(name, seed, value)
-
-    note("over_no_views" if room == AMPLE else "tight_over_no_views", mine.total / none)
-    note("ilp_over_no_views" if room == AMPLE else "tight_ilp_over_no_views", found["ilp"].total / none)
-    note("over_best_baseline", mine.total / best)
-    if order in ("rzipf", "dzipf", "azipf"):
-        note("over_ilp", mine.second_half / found["ilp"].second_half)
-    note("maintenance", found["learned, tables change"].total / found["recycler, tables change"].total)
-    note("cpu", mine.policy_seconds / mine.total)
-    return [
+    prefix = "" if room == AMPLE else "tight_"
+    figures = {
+        f"{prefix}over_no_views": mine.total / none, f"{prefix}ilp_over_no_views": found["ilp"].total / none,
+        "over_best_baseline": mine.total / best, "cpu": mine.policy_seconds / mine.total,
+        "maintenance": found["learned, tables change"].total / found["recycler, tables change"].total,
+    }  # fmt: skip
+    if "blend" not in order:
+        figures["over_ilp"] = mine.second_half / found["ilp"].second_half
+    rows: list[Record] = [
         {
+            "order": order, "seed": seed, "storage": room,
             "policy": name, "seconds": each.total, "over none": each.total / none, "made": each.made, "evicted": each.evicted,
             "creation s": each.creation, "most bytes": each.most_bytes, "policy s": each.policy_seconds,
         }
         for name, each in found.items()
     ]  # fmt: skip
+    return Compared(order, seed, room, rows, figures)
 
 
 def _studies(matrix: Matrix, name: str, length: int, capacity: float) -> list[Record]:
     """One thing varied at a time, over random ranks: storage, exploration, delay of experiments, eviction alone, learned before."""
     queries = sequence("rzipf", matrix.base, length, 0)
-    none = sum(matrix.base[query] for query in queries)
+    none = matrix.without_views(queries)
     trained = Learned(0)
     Simulation(matrix, trained, Rules(capacity)).run(queries)
     trained.agent.least = 0.0
@@ -246,9 +278,21 @@ class Figures:
 
     def __init__(self) -> None:
         self._found: dict[str, dict[int, list[float]]] = {}
+        self._places: dict[str, dict[str, list[float]]] = {}
 
-    def note(self, name: str, seed: int, value: float) -> None:
+    def note(self, name: str, seed: int, value: float, place: str = "") -> None:
+        """A ratio, found at some place: a workload and an order."""
         self._found.setdefault(name, {}).setdefault(seed, []).append(value)
+        self._places.setdefault(name, {}).setdefault(place, []).append(value)
+
+    def worst_place(self, name: str) -> str:
+        """Where the greatest ratio was found."""
+        places = self._places[name]
+        return max(places, key=lambda place: max(places[place]))
+
+    def at(self, name: str, place: str) -> float:
+        """The greatest ratio at a place."""
+        return max(self._places[name][place])
 
     def of(self, name: str) -> list[float]:
         return [value for values in self._found.get(name, {}).values() for value in values]
@@ -259,20 +303,25 @@ class Figures:
         return ", ".join(f"{value:.3f}" for value in values)
 
 
+def _where(name: str, figures: Figures) -> Record:
+    """The worst ratio to no views, where it is, and what the best fixed set of views reaches there."""
+    place = figures.worst_place(name)
+    ilp = name.replace("over", "ilp_over")
+    return {name: figures.at(name, place), f"{name}_at": place, ilp: figures.at(ilp, place), f"{ilp}_worst": max(figures.of(ilp))}
+
+
 def summarize(figures: Figures, mismatches: int, exceeded: int) -> Record:
     """The figures of all workloads, orders and seeds, the worst or the median; then some of them for each seed alone."""
     middle = statistics.median
     return {
-        "mismatches": mismatches, "over_no_views": max(figures.of("over_no_views")),
-        "over_no_views_median": middle(figures.of("over_no_views")),
-        "ilp_over_no_views": max(figures.of("ilp_over_no_views")),
-        "tight_over_no_views": max(figures.of("tight_over_no_views")),
-        "tight_ilp_over_no_views": max(figures.of("tight_ilp_over_no_views")),
+        "mismatches": mismatches, "over_no_views_median": middle(figures.of("over_no_views")),
+        **_where("over_no_views", figures), **_where("tight_over_no_views", figures),
         "over_best_baseline_worst": max(figures.of("over_best_baseline")),
         "over_best_baseline_median": middle(figures.of("over_best_baseline")),
         "over_ilp_median": middle(figures.of("over_ilp")), "storage_exceeded": exceeded,
         "maintenance_over_recycler": middle(figures.of("maintenance")),
-        "simulation_error": max(figures.of("simulation_error")),
+        "simulation_error": max(figures.of("simulation_error"), default=None),
+        "learned_simulation_error": max(figures.of("learned_simulation_error"), default=None),
         "learner_cpu_share": max(figures.of("cpu")), "session_over_plain": median(figures.of("session")),
         "session_work_over_plain": median(figures.of("session work")),
         "seeds_over_no_views": figures.spread("over_no_views", max),

@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from nearly import query
+from nearly.engine.jobs.native_kernel import NativeKernel
+from nearly.engine.native.running import Stopped
+from nearly.plan.nodes import Plan
 from tests.fixtures.driver_only import driver_only
 
 
@@ -42,3 +45,21 @@ def test_a_stop_while_a_query_begins(tmp_path: Path, monkeypatch: pytest.MonkeyP
         reader.join(30)
     assert len(made) == 1
     assert made[0]._ended.is_set()
+
+
+def test_a_query_that_a_view_answers_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq.write_table(pa.table({"g": [1, 1, 2], "a": [1, 2, 3]}), tmp_path / "t.parquet")
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", tmp_path / "t.parquet")
+        db.create_view("v", "select g, sum(a) as s from t group by g")
+        asked = db.sql("select g, sum(a) as s from t group by g")
+        assert asked.exact().source == "view v"
+        run = NativeKernel.run
+
+        def stopping(self: NativeKernel, plan: Plan) -> pa.Table:
+            asked.stop()
+            return run(self, plan)
+
+        monkeypatch.setattr(NativeKernel, "run", stopping)
+        with pytest.raises(Stopped):
+            asked.exact()

@@ -1,55 +1,72 @@
 """What is measured for real: every query alone, every view that could be made, and every query over every view that serves it.
 
-    base[q]        seconds of a query without views, planning included
-    pair[q][v]     seconds of a query over a view, planning included, all as a session does it
+    plain[q]       seconds of a query in a session without automatic views
+    base[q]        the same where they are on, and none serves it
+    pair[q][v]     seconds of a query over a view
     making[v], bytes[v]     of a view, its files included
-    expected ...   the same as the optimiser sees it
+    planning[q], mining[q]  what is done once for a text: its plan, and what could be kept of it
+    beginning[q][v]         what it takes longer when a query reads a view for the first time: both are prepared for it
+    matching[q]    comparing a query with a view that it was not compared with before; looking[q]: with one that it was
+    expected ...   what the optimiser thinks of it
 
-All answers over views are compared with those without.
+Queries are asked as a session asks them, in the state of a long session: all have been asked before, each over its view, and they
+come in turn, so that none finds what it has just left behind. The median of some rounds counts. All answers over views are compared
+with those without.
 """
 
 from __future__ import annotations
 
+import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 import nearly
 from benchmarks.agreement import difference
 from benchmarks.autoviews.workloads import Workload
-from nearly.autoview.candidates import Candidate
-from nearly.autoview.keeping import Keeping
+from nearly.autoview.autoview import AutoView
+from nearly.autoview.candidates import RESULT, Candidate
+from nearly.autoview.keeping import Keeping, question_of
 from nearly.autoview.making import Intention
 from nearly.autoview.options import Holding, Option
 from nearly.autoview.rewriter import Rewriting
 from nearly.autoview.store import MadeView
 from nearly.engine.planner import Prepared
-from nearly.engine.results import finished
 from nearly.errors import NearlyError
-from nearly.rewrite.views.use_stored import use_stored
 
-RUNS = 3
-PAIR_RUNS = 3
-"""Of several runs the quickest counts: what disturbs one only makes it slower."""
+Found = TypeVar("Found")
+ROUNDS = 5
+MAKING_ROUNDS = 3
+SURE, USED, UNUSED = 1e-6, 0.9, 1.0
+"""Shares of a query's time that a view is said to leave, so that it is used, just used, or not."""
 
 
 @dataclass(slots=True)
 class Matrix:
-    """Measurements of one workload; views and queries are numbers."""
+    """Measurements of one workload; queries are numbers, views have names."""
 
     texts: list[str] = field(default_factory=list)
+    plain: list[float] = field(default_factory=list)
     base: list[float] = field(default_factory=list)
     expected_base: list[float] = field(default_factory=list)
     pair: list[dict[str, float]] = field(default_factory=list)
+    beginning: list[dict[str, float]] = field(default_factory=list)
+    planning: list[float] = field(default_factory=list)
+    mining: list[float] = field(default_factory=list)
+    matching: list[float] = field(default_factory=list)
+    looking: list[float] = field(default_factory=list)
     options: list[list[Option]] = field(default_factory=list)
     making: dict[str, float] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    counted: dict[str, float] = field(default_factory=dict)
+    """Bytes that are expected of results when their queries have been answered once: then their rows are known."""
     mismatches: list[str] = field(default_factory=list)
-    answers: dict[str, pa.Table] = field(default_factory=dict)
 
     def gain(self, query: int, view: str) -> float:
         return self.base[query] - self.pair[query].get(view, self.base[query])
@@ -58,34 +75,47 @@ class Matrix:
         """What making a view costs the query that makes it."""
         return max(0.0, self.making[view] + self.pair[query].get(view, self.base[query]) - self.base[query])
 
+    def without_views(self, queries: Sequence[int]) -> float:
+        """Seconds of a workload in a session without automatic views."""
+        return sum(self.plain[query] for query in queries) + sum(self.planning[query] for query in set(queries))
+
 
 def measured(db: nearly.Session, workload: Workload, most_options: int, most_views: int) -> Matrix:
     """Measure a workload; its session has automatic views with room for all, and makes none by itself."""
-    keeping = db.autoview().keeping
+    auto = db.autoview()
+    keeping = auto.keeping
     found = Matrix()
     prepared: list[Prepared] = []
     candidates: dict[str, Candidate] = {}
+    db._engine.prepare(f"{workload.queries[0]} -- so that no query is the first of all")
     for text in workload.queries:
-        ready = _measure_base(db, text, found)
+        ready = _planned(db, text, found)
         if ready is None:
             continue
-        mined = keeping.mining.mine(ready)
+        took, mined = _timed(lambda ready=ready: keeping.mining.mine(ready))  # type: ignore[misc]
         worth = [each for each in mined.options if each.gain > 0][:most_options]
         candidates |= {each.id: mined.candidates[each.id] for each in worth}
         prepared.append(ready)
+        found.mining.append(took)
         found.options.append(worth)
-        print(f"{workload.name}: {len(prepared)} queries, {len(candidates)} views", end="\r", file=sys.stderr)
+        _tell(f"{workload.name}: {len(prepared)} queries, {len(candidates)} views")
     _keep_most_wanted(found, candidates, most_views)
-    for place, (id_, candidate) in enumerate(candidates.items()):
-        owner = next(number for number, options in enumerate(found.options) if any(each.id == id_ for each in options))
-        kept = _make(keeping, prepared[owner], candidate, found)
-        if kept is not None:
-            _measure_pairs(db, keeping, prepared, kept, found)
-            keeping.store.remove(kept.id)
-        print(f"{workload.name}: {place + 1} of {len(candidates)} views measured", end="\r", file=sys.stderr)
+    made = _made(keeping, prepared, candidates, found)
+    _tell(f"{workload.name}: {len(made)} views made")
+    _measure_asked(db, auto, prepared, _serving(keeping, prepared, made, found), found)
     found.options = [[each for each in options if each.id in found.bytes and each.id in found.pair[number]]
                      for number, options in enumerate(found.options)]  # fmt: skip
     return found
+
+
+def _tell(line: str) -> None:
+    print(f"{line:<100}", end="\r", file=sys.stderr, flush=True)
+
+
+def _timed(work: Callable[[], Found]) -> tuple[float, Found]:
+    began = time.perf_counter()
+    found = work()
+    return time.perf_counter() - began, found
 
 
 def _keep_most_wanted(found: Matrix, candidates: dict[str, Candidate], most: int) -> None:
@@ -100,22 +130,19 @@ def _keep_most_wanted(found: Matrix, candidates: dict[str, Candidate], most: int
         del candidates[id_]
 
 
-def _measure_base(db: nearly.Session, text: str, found: Matrix) -> Prepared | None:
+def _planned(db: nearly.Session, text: str, found: Matrix) -> Prepared | None:
+    """A query that is planned for the first time; None where Spark must answer it."""
     try:
-        ready = db._engine.prepare(text)
+        took, ready = _timed(lambda: db._engine.prepare(text))
         if ready.query is None or not is_native(db, ready):
             return None
-        seconds = []
-        for _ in range(RUNS):
-            began = time.perf_counter()
-            db.sql(text).exact()
-            seconds.append(time.perf_counter() - began)
     except NearlyError:
         return None
     found.texts.append(text)
-    found.base.append(min(seconds))
+    found.planning.append(took)
     found.expected_base.append(db.autoview().keeping.estimates.seconds(ready.query.plan, ready.snapshot))
     found.pair.append({})
+    found.beginning.append({})
     return ready
 
 
@@ -127,66 +154,148 @@ def is_native(db: nearly.Session, prepared: Prepared) -> bool:
         return db._engine.at(prepared.snapshot).native_rows(prepared.query.plan) is not None
 
 
-def _make(keeping: Keeping, prepared: Prepared, candidate: Candidate, found: Matrix) -> MadeView | None:
+def _made(
+    keeping: Keeping, prepared: Sequence[Prepared], candidates: Mapping[str, Candidate], found: Matrix
+) -> dict[str, MadeView]:
+    """All views, each made some times; the last ones stay."""
+    made: dict[str, MadeView] = {}
+    seconds: dict[str, list[float]] = {id_: [] for id_ in candidates}
+    for _ in range(MAKING_ROUNDS):
+        for id_, candidate in candidates.items():
+            owner = next(number for number, options in enumerate(found.options) if any(each.id == id_ for each in options))
+            keeping.store.remove(id_)
+            took, kept = _timed(lambda owner=owner, candidate=candidate: _make(keeping, prepared[owner], candidate))  # type: ignore[misc]
+            if kept is not None:
+                made[id_] = kept
+                seconds[id_].append(took)
+    for id_, kept in made.items():
+        found.making[id_] = statistics.median(seconds[id_])
+        found.bytes[id_] = kept.holding.bytes
+        found.tables[id_] = kept.candidate.shape.tables
+        if kept.candidate.kind == RESULT:
+            found.counted[id_] = keeping.estimates.bytes(kept.candidate.stored.maintained, kept.table.rows)
+    return made
+
+
+def _make(keeping: Keeping, prepared: Prepared, candidate: Candidate) -> MadeView | None:
     source = Rewriting(candidate.stored.maintained, (), 0.0)
     option = Option(candidate.id, candidate.shape, 0.0, 0.0, 0.0, 0.0)
-    began = time.perf_counter()
     rows = keeping.making.made(prepared, Intention(candidate, option, source, source.plan, 1.0, 0.0), None)
     if rows is None:
         return None
     tables = {table.name.lower(): table for table in prepared.snapshot}
     versions = {name: (tables[name].version, tables[name].content) for name in candidate.tables}
-    kept = keeping.store.add(candidate, rows, versions, Holding(option, rows.bytes, 0.0, 0), keeping.engine.cluster.time_zone)
-    found.making[candidate.id] = time.perf_counter() - began
-    found.bytes[candidate.id] = rows.bytes
-    found.tables[candidate.id] = candidate.shape.tables
-    return kept
+    return keeping.store.add(candidate, rows, versions, Holding(option, rows.bytes, 0.0, 0), keeping.engine.cluster.time_zone)
 
 
-def _measure_pairs(db: nearly.Session, keeping: Keeping, prepared: Sequence[Prepared], kept: MadeView, found: Matrix) -> None:
+def _serving(keeping: Keeping, prepared: Sequence[Prepared], made: Mapping[str, MadeView], found: Matrix) -> list[list[str]]:
+    """The views that serve each query; on the way it is measured how long it takes to find that out."""
+    served: list[list[str]] = []
+    count = max(1, len(made))
     for number, ready in enumerate(prepared):
-        tables = {table.name.lower(): table for table in ready.snapshot}
-        if ready.query is None or not kept.fits(tables, kept.zone):
-            continue
-        plan = use_stored(ready.query.plan, kept.plan)
-        if plan is None:
-            continue
-        sources = (*ready.snapshot, kept.table)
-        expected = keeping.estimates.seconds(plan, sources)
-        _check(db, ready, keeping, Rewriting(plan, (kept,), expected), found)
-        over = [_asked(db, keeping, ready, Rewriting(plan, (kept,), expected)) for _ in range(PAIR_RUNS)]
-        plain = [_asked(db, keeping, ready, Rewriting(ready.query.plan, (), 0.0)) for _ in range(PAIR_RUNS)]
-        slower = max(1.0, min(plain) / found.base[number])  # than when the query was measured alone: others use the machine
-        found.pair[number][kept.id] = max(1e-4, found.base[number] - (min(plain) - min(over)) / slower)
-        if all(each.id != kept.id for each in found.options[number]):
-            gain = found.expected_base[number] - expected
-            if gain > 0:
-                found.options[number].append(
-                    Option(
-                        kept.id, kept.candidate.shape, float(kept.holding.bytes), found.making[kept.id], gain, found.making[kept.id]
-                    )
-                )
+        question = question_of(ready)
+        first, _ = _timed(lambda ready=ready: keeping.best(ready))  # type: ignore[misc]
+        keeping.lookups.forget(question)
+        again, _ = _timed(lambda ready=ready: keeping.best(ready))  # type: ignore[misc]
+        found.matching.append(max(0.0, first - again) / count)
+        found.looking.append(again / count)
+        plan = ready.query.plan if ready.query is not None else None
+        serving = [] if plan is None else keeping.rewriter.serving(ready, plan, made.values())
+        served.append([each.views[0].id for each in serving])
+        known = {each.id for each in found.options[number]}
+        for each in serving:
+            (view,) = each.views
+            gain = found.expected_base[number] - each.seconds
+            if view.id not in known and gain > 0:
+                making = found.making[view.id]
+                found.options[number].append(Option(view.id, view.candidate.shape, float(view.holding.bytes), making, gain, making))
+    return served
 
 
-def _asked(db: nearly.Session, keeping: Keeping, ready: Prepared, rewriting: Rewriting) -> float:
-    """Seconds of a query as a session answers it, over the views that are chosen here: planned, compared with views, and run."""
-    began = time.perf_counter()
-    again = db._engine.prepare(ready.text)
-    keeping.best(again)
-    course = keeping.run(again, rewriting, creates=False)
-    if course.rows is not None and ready.query is not None:
-        finished(course.rows, ready.query)
-    return time.perf_counter() - began
+def _measure_asked(
+    db: nearly.Session, auto: AutoView, prepared: Sequence[Prepared], serving: Sequence[Sequence[str]], found: Matrix
+) -> None:
+    """Ask all queries without automatic views, with them but over none, and over every view that serves them."""
+    asking = _Asking(db, auto.keeping, prepared, found)
+    for number, views in enumerate(serving):
+        asking.serve(number, views, None, SURE)
+    found.plain, found.base = asking.without_views(auto)
+    for turn in range(max(map(len, serving), default=0)):
+        _tell(f"queries over their view {turn + 1} of {max(map(len, serving))}")
+        chosen = {number: views[turn] for number, views in enumerate(serving) if turn < len(views)}
+        for number, seconds in asking.rounds(chosen, serving).items():
+            found.pair[number][chosen[number]] = seconds
+            first = asking.first[number] - len(found.bytes) * found.looking[number]
+            found.beginning[number][chosen[number]] = max(0.0, first - seconds)
 
 
-def _check(db: nearly.Session, ready: Prepared, keeping: Keeping, rewriting: Rewriting, found: Matrix) -> None:
-    course = keeping._read(ready, rewriting)
-    expected = found.answers.get(ready.text)
-    if expected is None:
-        expected = found.answers[ready.text] = db._engine.run(ready).table
-    if course.rows is None or ready.query is None:
-        found.mismatches.append(f"{rewriting.views[0].name}: no answer for {ready.text[:80]}")
-        return
-    problem = difference(expected, finished(course.rows, ready.query), ready.text)
-    if problem:
-        found.mismatches.append(f"{problem}: {ready.text[:80]}")
+@dataclass(slots=True)
+class _Asking:
+    """Asks the queries of a workload in turn."""
+
+    db: nearly.Session
+    keeping: Keeping
+    prepared: Sequence[Prepared]
+    found: Matrix
+    first: dict[int, float] = field(default_factory=dict)
+    """Seconds of a query when it was last given another view."""
+    _answers: dict[int, pa.Table] = field(default_factory=dict)
+    _random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(3))
+
+    def serve(self, number: int, views: Sequence[str], chosen: str | None, share: float) -> None:
+        """Say that a view leaves this share of a query's time, the others all of it; nothing of it is left to experiments."""
+        question = question_of(self.prepared[number])
+        for each in views:
+            self.keeping.shares[question, each] = share if each == chosen else UNUSED
+            self.keeping.gains[question, each] = 0.0
+        self.keeping.lookups.forget(question)
+
+    def without_views(self, auto: AutoView) -> tuple[list[float], list[float]]:
+        """Medians of all queries in a session without automatic views, and where they are on but none serves; in turns."""
+        seconds: dict[bool, list[list[float]]] = {is_on: [[] for _ in self.prepared] for is_on in (False, True)}
+        for _ in range(ROUNDS + 1):
+            for number in self._random.permutation(len(self.prepared)).tolist():
+                for auto.is_on in self._random.permutation([False, True]).tolist():
+                    took, answer = self._asked(number)
+                    seconds[auto.is_on][number].append(took)
+                    self._check(number, answer.table)
+        auto.is_on = True
+        plain, base = ([statistics.median(each[1:]) for each in seconds[is_on]] for is_on in (False, True))
+        return plain, base
+
+    def rounds(self, chosen: Mapping[int, str], serving: Sequence[Sequence[str]]) -> dict[int, float]:
+        """Medians of some rounds, after one in which answers are compared, over the views that are chosen."""
+        going = {}
+        for number, view in chosen.items():
+            if self._comes_from(number, serving[number], view):
+                going[number] = list[float]()
+        for turn in range(ROUNDS + 1):
+            for number in self._random.permutation(list(going)).tolist():
+                seconds, answer = self._asked(number)
+                if turn:
+                    going[number].append(seconds)
+                else:
+                    self._check(number, answer.table)
+        return {number: statistics.median(seconds) for number, seconds in going.items()}
+
+    def _comes_from(self, number: int, views: Sequence[str], view: str) -> bool:
+        """Have a query answered from a view, by a share that is about the true one; whether that is so."""
+        name = self.keeping.store.kept[view].name
+        self.serve(number, views, view, SURE)
+        seconds, answer = self._asked(number)
+        self.first[number] = seconds
+        if answer.source != name:
+            return False
+        self.serve(number, views, view, min(USED, seconds / self.found.base[number]))
+        if self._asked(number)[1].source != name:  # with that share another view is worth using as well
+            self.serve(number, views, view, SURE)
+        return True
+
+    def _asked(self, number: int) -> tuple[float, nearly.Answer]:
+        return _timed(lambda: self.db.sql(self.found.texts[number]).exact())
+
+    def _check(self, number: int, table: pa.Table) -> None:
+        expected = self._answers.setdefault(number, table)
+        problem = difference(expected, table, self.found.texts[number])
+        if problem:
+            self.found.mismatches.append(f"{problem}: {self.found.texts[number][:80]}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,8 @@ from nearly.answer import Answer
 from nearly.display.show import show
 from nearly.display.status import Work
 from nearly.engine.answerers import Answerer, Offer, Question
-from nearly.engine.engine import Engine, Result
-from nearly.engine.native.running import Ending
+from nearly.engine.engine import Engine
+from nearly.engine.native.running import Ending, Stopped
 from nearly.engine.planner import Prepared
 from nearly.errors import EngineError, SchemaError
 from nearly.missing import DEFAULT_SECONDS
@@ -68,22 +68,26 @@ class Query:
 
     def exact(self) -> Answer:
         """The exact answer, equal to Spark SQL's, at once and without estimates before it; from a view where one covers it."""
-        self._ending = Ending()  # before it is planned, so that no stop is lost
-        for offer in self._offers(self._ready, exact=True):
-            if offer.give is not None:
-                return offer.give()
-        result = self._read(self._engine.until(self._ending))
-        return Answer.exactly(result.table, result.source, self._request.confidence, dict(result.stats))
-
-    def _read(self, engine: Engine) -> Result:
-        """The result, over newer tables when those that were planned for are gone before they are read."""
+        ending = self._ending = Ending()  # before it is planned, so that no stop is lost
         while True:
             prepared = self._ready
             try:
-                return engine.run(prepared)
+                return self._exactly(prepared, ending)
             except EngineError:
-                if self._engine.life.is_over or self._goes_on or self._engine.planner.is_current(prepared):
+                if not self._is_outdated(prepared):
                     raise
+
+    def _exactly(self, prepared: Prepared, ending: Ending) -> Answer:
+        """The exact answer over the tables of one plan."""
+        for offer in self._offers(prepared, exact=True, ending=ending):
+            if offer.give is not None:
+                return offer.give()
+        result = self._engine.until(ending).run(prepared)
+        return Answer.exactly(result.table, result.source, self._request.confidence, dict(result.stats))
+
+    def _is_outdated(self, prepared: Prepared) -> bool:
+        """Whether the tables that were planned for are gone, so that what failed is to be done over newer ones."""
+        return not (self._engine.life.is_over or self._goes_on or self._engine.planner.is_current(prepared))
 
     def range(self, *, seconds: float | None = DEFAULT_SECONDS) -> Answer:
         """The range that the answer can take given what `db.missing` states, as bounds that hold for sure.
@@ -190,10 +194,13 @@ class Query:
 
     def stop(self) -> None:
         """End the query; an iteration over it ends too, and the last answer stays."""
-        if self._ending is not None:
-            self._ending.wish()
-        if self._ending is None or self._run is not None:
-            self._current.stop()
+        with self._beginning:
+            ending = self._ending
+            run = self._current if ending is None or self._run is not None else None
+        if ending is not None:
+            ending.wish()
+        if run is not None:
+            run.stop()
 
     def pause(self) -> None:
         """Free Spark until `resume`; an iteration over the query waits."""
@@ -204,15 +211,12 @@ class Query:
         self._current.resume()
 
     def _answers(self, goal: Goal) -> Iterator[Answer]:
-        self._ending = None  # of an exact answer before: a stop is for the run that begins
-        for offer in sorted(self._offers(self._ready, stops=goal.error is not None), key=lambda each: each.seconds):
-            for given in _all_of(offer, further=self._using is not None):
-                yield given
-                if given.exact or (goal.error is not None and given.error <= goal.error):
-                    return
-            if offer.give is not None and self._using is not None:
-                return
-        run = self._fresh_run()
+        ending = self._ending = Ending()
+        if (yield from self._kept_answers(goal, ending)):
+            return
+        run = self._fresh_run(ending)
+        if run is None:
+            return
         run.goal = goal.error
         deadline = Deadline(run, goal.seconds)
         answers = run.answers()
@@ -233,6 +237,27 @@ class Query:
             answers.close()
             deadline.cancel()
 
+    def _kept_answers(self, goal: Goal, ending: Ending) -> Generator[Answer, None, bool]:
+        """Answers of those who keep something from earlier; whether no others are to follow, as after a stop."""
+        prepared = self._ready
+        offers = self._offers(prepared, stops=goal.error is not None, ending=ending)
+        shown = False
+        try:
+            for offer in sorted(offers, key=lambda each: each.seconds):
+                for given in _all_of(offer, further=self._using is not None):
+                    shown = True
+                    yield given
+                    if given.exact or (goal.error is not None and given.error <= goal.error) or ending.is_wished:
+                        return True
+                if offer.give is not None and self._using is not None:
+                    return True
+        except Stopped:
+            return True
+        except EngineError:
+            if shown or not self._is_outdated(prepared):
+                raise
+        return False
+
     @property
     def _current(self) -> Run:
         with self._beginning:
@@ -240,19 +265,25 @@ class Query:
                 self._run = Run(self._engine, self._ready, self._request)
             return self._run
 
-    def _fresh_run(self) -> Run:
-        """A run that has not been used; every iteration is a run of its own."""
+    def _fresh_run(self, ending: Ending) -> Run | None:
+        """A run that has not been used; every iteration is a run of its own. A stop is for this one from now on.
+
+        None where the end was wished for before.
+        """
         with self._beginning:
+            if ending.is_wished:
+                return None
+            self._ending = None
             if self._run is not None and (self._run.used or self._run.prepared is not self._ready):
                 self._run = None
             return self._current
 
-    def _offers(self, prepared: Prepared, exact: bool = False, stops: bool = False) -> list[Offer]:
+    def _offers(self, prepared: Prepared, exact: bool = False, stops: bool = False, ending: Ending | None = None) -> list[Offer]:
         """What those who keep something from earlier say to this query, or those alone whose answers are exact.
 
         Whoever asks for a kernel asks for the tables themselves.
         """
-        question = Question(prepared, self._request.confidence, self._using, exact, stops)
+        question = Question(prepared, self._request.confidence, self._using, exact, stops, ending or Ending())
         asked = [each for each in self._help.answerers if each.is_exact or not exact]
         if self._using is not None:
             using = self._using

@@ -91,6 +91,13 @@ def test_a_general_view_serves_other_constants(db: nearly.Session) -> None:
     assert "autoview: yes, autoview" in db.sql(BY_CITY.format(15)).explain()
 
 
+def test_every_kind_of_part_serves_the_query_it_was_found_in(db: nearly.Session) -> None:
+    auto = held_still(db.autoview("1MB", policy="off"))
+    mined = auto.keeping.mining.mine(db._engine.prepare(BY_CITY.format(3)))
+    assert {mined.candidates[each.id].kind for each in mined.options} == {"result", "aggregate", "join", "filter"}
+    assert len(mined.options) == len(mined.candidates)
+
+
 def test_views_follow_their_tables_or_go(db: nearly.Session) -> None:
     auto = held_still(db.autoview("1MB", policy="lru", slowdown=10))
     for text in QUESTIONS * 2:

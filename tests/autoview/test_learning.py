@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -195,3 +196,21 @@ def test_the_recycler_keeps_what_was_dear() -> None:
     assert [each.id for each in policy.ranked(Occasion(1, "0", [cheap, dear], [], CAPACITY))] == ["d"]
     kept = [Holding(dear, 60, 1.0, 1)]
     assert policy.victims(Occasion(2, "0", [cheap], kept, CAPACITY), cheap, 100) is None
+
+
+@pytest.mark.parametrize("name", ["learned", "hawc"])
+def test_what_serves_quick_questions_is_not_let_go_for_what_is_seldom_asked(name: str) -> None:
+    """A view may make its question so quick that nothing more is made for it; it is asked for all the same."""
+    policy = policy_of(name)
+    often, seldom = _option("d"), replace(_option("b"), gain=0.2)
+    policy.ranked(Occasion(1, "often", [often], [], CAPACITY, 1.0))
+    kept = Holding(often, 90, COST, 1)
+    policy.made(kept, Occasion(1, "often", [often], [], CAPACITY, 1.0))
+    for step in range(2, 400):
+        if step % 40:
+            policy.asked("often", step)
+            policy.used(kept, Occasion(step, "often", (), [kept], CAPACITY), 0.5)
+        else:
+            moment = Occasion(step, "seldom", [seldom], [kept], CAPACITY, 1.0)
+            policy.ranked(moment)
+            assert policy.victims(moment, seldom, 60.0) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ import pytest
 import nearly
 from nearly.autoview import making
 from nearly.autoview.autoview import AutoView
+from nearly.autoview.keeping import Keeping
 from tests.autoview.keen import both, held_still, keen, rows_on_disk
 from tests.fixtures.driver_only import driver_only
 
@@ -132,3 +134,28 @@ def test_advice_about_odd_names_can_be_executed(db: nearly.Session, tmp_path: Pa
     for statement in advice:
         db.execute(statement)
     assert len(db.views) == len(advice)
+
+
+@pytest.mark.parametrize("asked", ["exact", "iterated"])
+def test_tables_that_are_replaced_while_a_query_begins(
+    db: nearly.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    """It is answered over the new ones, as without automatic views."""
+    opened(db)
+    for _ in range(2):
+        db.sql(BY_GROUP).exact()
+    replaced, run = threading.Event(), Keeping.run
+
+    def late(self: Keeping, *given: Any) -> Any:
+        if not replaced.is_set():
+            replaced.set()
+            pq.write_table(events(pa.array(list(range(5, 3005)))), tmp_path / "events.parquet")
+            db.refresh("events")
+        return run(self, *given)
+
+    monkeypatch.setattr(Keeping, "run", late)
+    query = db.sql(BY_GROUP)
+    answer = query.exact() if asked == "exact" else list(query)[-1]
+    assert replaced.is_set()
+    assert answer.table == db.sql(BY_GROUP, kernel="native").exact().table
+    assert answer.table["m"].to_pylist() == [3000, 3001, 3002, 3003, 3004]

@@ -13,6 +13,7 @@ import nearly
 from nearly.autoview import rewriter
 from nearly.autoview.candidates import RESULT, result_of
 from nearly.autoview.options import Occasion, Option
+from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.policies.simple import Lru
 from tests.autoview.keen import both, held_still, keen
 from tests.fixtures.driver_only import driver_only
@@ -116,3 +117,16 @@ def test_what_is_too_large_is_not_tried_again(db: nearly.Session) -> None:
         assert "autoview" not in source
     assert len(auto.keeping.making._given_up)
     assert not auto.status().views
+
+
+def test_how_large_a_result_is_becomes_known_when_it_is_shown(db: nearly.Session) -> None:
+    text = "select id, k from t where x * x + id > 10 and id < 2 order by id"
+    auto = _only_results(db, (text,))
+    auto.keeping.policy = ViewPolicy()
+    prepared = db._engine.prepare(text)
+    mining = auto.keeping.mining
+    (expected,) = [each for each in mining.mine(prepared).options if mining.mine(prepared).candidates[each.id].kind == RESULT]
+    db.sql(text).exact()
+    known, (rows, *_) = mining.current(expected), db.sql(text).exact().table.shape
+    assert known.bytes == auto.keeping.estimates.bytes(mining.mine(prepared).candidates[known.id].stored.maintained, rows)
+    assert known.bytes < expected.bytes

@@ -178,9 +178,9 @@ class AutoViewAnswerer:
 
     def _given(self, mine: AutoView, question: Question, best: Rewriting) -> Answer:
         prepared, began = question.prepared, time.perf_counter()
-        course = mine.keeping.run(prepared, best) if mine.is_on else None
+        course = mine.keeping.run(prepared, best, question.ending) if mine.is_on else None
         if course is None or course.rows is None or prepared.query is None:  # for Spark to judge, over the tables themselves
-            result = mine.keeping.engine.run(prepared)
+            result = mine.keeping.engine.until(question.ending).run(prepared)
             return Answer.exactly(result.table, result.source, question.confidence, dict(result.stats))
         source = " + ".join(course.views) or "native"
         stats = {"run": time.perf_counter() - began}

@@ -19,7 +19,8 @@ from nearly.rewrite.logical.sizes import size
 
 WIDTHS = {STRING: 12.0, BOOLEAN: 0.3}
 """Bytes that a value takes in a file, about; of others 5, of decimals 6."""
-FIXED_BYTES = 2_000.0
+FIXED_BYTES, COLUMN_BYTES = 200.0, 280.0
+"""Of a file, and of a column in it, however few rows there are."""
 MANY = 0.5
 """A column whose values are so often new among the first rows may have new ones in all rows."""
 
@@ -47,7 +48,7 @@ class ViewEstimates:
     def bytes(self, plan: Plan, rows: float) -> float:
         """About how many bytes so many rows of a plan take."""
         width = sum(WIDTHS.get(each.type, 6.0 if isinstance(each.type, Decimal) else 5.0) for each in plan.columns)
-        return FIXED_BYTES + rows * width
+        return FIXED_BYTES + COLUMN_BYTES * len(plan.columns) + rows * width
 
     def seconds(self, plan: Plan, tables: Iterable[Table]) -> float:
         """About how long a plan takes."""

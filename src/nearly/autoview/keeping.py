@@ -12,8 +12,9 @@ import logging
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ import pyarrow as pa
 from nearly.autoview.candidates import Candidate
 from nearly.autoview.estimates import ViewEstimates
 from nearly.autoview.experiments import Experiment, Experiments, Outcome, Side
+from nearly.autoview.lookups import Lookup, Lookups
 from nearly.autoview.making import Making, Usual, over
 from nearly.autoview.mining import Fact, Mining
 from nearly.autoview.options import Holding, Occasion, Option
@@ -28,11 +30,12 @@ from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.rewriter import Rewriter, Rewriting
 from nearly.autoview.store import Encoded, MadeView, NoRoom, ViewStore
 from nearly.engine.engine import Engine
+from nearly.engine.native.running import Ending
 from nearly.engine.planner import Prepared
+from nearly.engine.plans import BrokenOff
 from nearly.engine.storage.footers import checksum_of
-from nearly.errors import EngineError
+from nearly.errors import EngineError, UnknownName
 from nearly.plan.depth import deep_recursion
-from nearly.plan.nodes import Plan
 from nearly.plan.remembered import Remembered
 
 logger = logging.getLogger(__name__)
@@ -41,8 +44,12 @@ TRIED = 3
 """Options of a query that are tried, the best first."""
 REMEMBERED = 2_000
 SMALLEST = 0.003
-"""A query that is expected within so many seconds is left alone: finding a view for it would take as long."""
+"""A query that took no longer, or is expected within so many seconds, is left alone: finding a view for it would take as long."""
 DEFERRED = 8
+UNSURE = 4.0
+"""The bytes of a view that was never made are often estimated too large by so many times."""
+PATIENCE = 2.0
+"""Seconds for which a view of older tables may wait for a quiet time while it is asked for."""
 COMPARED = 3
 """Other views that would have served a question, and are tried when it is quiet."""
 
@@ -74,6 +81,21 @@ class Tally:
     """The largest share by which a query that made a view took longer than expected."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query on its way: what is asked, over which views it is cheapest, and its end."""
+
+    prepared: Prepared
+    question: str
+    best: Rewriting
+    ending: Ending
+
+    @property
+    def used(self) -> tuple[str, tuple[str, ...]]:
+        """The question, and the views that serve it."""
+        return self.question, tuple(each.id for each in self.best.views)
+
+
 @dataclass(slots=True)
 class Deferred:
     """A view that is worth making, but not while its query runs."""
@@ -93,6 +115,7 @@ class Keeping:
         self.mining = Mining(self.estimates, self.rewriter)
         self.making = Making(self.estimates, self.rewriter, store, share)
         self.experiments = Experiments(engine)
+        self.lookups = Lookups()
         self.tally = Tally()
         self.step = 0
         self.gains: OrderedDict[tuple[str, str], float] = OrderedDict()
@@ -102,7 +125,7 @@ class Keeping:
         self.deferred: deque[Deferred] = deque(maxlen=DEFERRED)
         self.deciding = threading.Lock()
         self._told: deque[Callable[[], None]] = deque()
-        self._usual: Remembered[tuple[str, tuple[str, ...]], float] = Remembered(REMEMBERED)
+        self._usual: Remembered[tuple[str, tuple[str, ...]], Usual] = Remembered(REMEMBERED)
         self.is_changed = False
 
     @deep_recursion()
@@ -112,74 +135,118 @@ class Keeping:
             return None
         question = question_of(prepared)
         with self.store.lock:
-            views = list(self.store.kept.values())
-        found = {view.id: self.shares.get((question, view.id)) for view in views}
-        measured = {id_: share for id_, share in found.items() if share is not None}
-        return self.rewriter.reuse(prepared, prepared.query.plan, views, measured)
+            changes, views = self.store.changes, list(self.store.kept.values())
+        zone = self.engine.cluster.time_zone if views else ""
+        known = self.lookups.get(question, prepared, changes, zone)
+        if known is None:
+            found = {view.id: self.shares.get((question, view.id)) for view in views}
+            measured = {id_: share for id_, share in found.items() if share is not None}
+            best = self.rewriter.reuse(prepared, prepared.query.plan, views, measured)
+            known = self.lookups.add(question, Lookup(prepared, changes, zone, best))
+        return known.best
 
     @deep_recursion()
-    def run(self, prepared: Prepared, best: Rewriting, creates: bool = True) -> QueryOutcome:
+    def run(self, prepared: Prepared, best: Rewriting, ending: Ending | None = None) -> QueryOutcome:
         """Answer a query, and perhaps make a view on the way."""
         self.tally.queries += 1
         began = time.perf_counter()
-        question = question_of(prepared)
-        made = self._pass_one(prepared, question, best) if creates and best.seconds >= SMALLEST else None
+        asked = Asked(prepared, question_of(prepared), best, ending or Ending())
+        made = None
+        if self._usually(asked).seconds >= SMALLEST:
+            made = self._pass_one(asked)
+        else:
+            self._pass_by(asked)
         if made is not None:
             (kept,) = made.views
-            course = self._read(prepared, made)
+            course = self._read(asked, made)
             took = time.perf_counter() - began
-            usual = self._usually(question, best)
+            usual = self._usually(asked)
             plain = took * min(1.0, usual.expected / max(made.seconds, 1e-6)) if usual.measured is None else usual.measured
-            self._note_cost(prepared, kept, took - plain, took)
+            self._note_cost(asked, kept, took - plain, took)
             return QueryOutcome(course.rows, course.views, kept.name)
-        course = self._read(prepared, best)
+        course = self._read(asked, best)
         took = time.perf_counter() - began
-        key = (question, tuple(each.id for each in best.views))
-        self._usual.add(key, min(took, self._usual.get(key) or took))
+        self._usual.add(asked.used, Usual(best.seconds, min(took, self._usually(asked).measured or took)))
         if course.views:
-            self._note_uses(prepared, question, best)
+            self._note_uses(asked)
         elif course.rows is not None:
             self.engine.native.durations.record(prepared.question, took)
+            self.mining.note_rows(prepared, course.rows.num_rows)
         return course
 
-    def _usually(self, question: str, best: Rewriting) -> Usual:
+    def _usually(self, asked: Asked) -> Usual:
         """What a query takes over the views that it has."""
-        return Usual(best.seconds, self._usual.get((question, tuple(each.id for each in best.views))))
+        known = self._usual.get(asked.used)
+        return Usual(asked.best.seconds, None if known is None else known.measured)
 
-    def _pass_one(self, prepared: Prepared, question: str, best: Rewriting) -> Rewriting | None:
+    def _scaled(self, question: str, option: Option) -> Option:
+        """An option of a question that was asked over tables alone: by how much that was misjudged, so are its views."""
+        plain = self._usual.get((question, ()))
+        return option if plain is None else replace(option, gain=option.gain * plain.scale, cost=option.cost * plain.scale)
+
+    def _pass_by(self, asked: Asked) -> None:
+        """Make nothing; the policy is told of the query when it is told of anything."""
+        self.step += 1
+        self._told.append(partial(self.policy.asked, asked.question, self.step))
+
+    def _pass_one(self, asked: Asked) -> Rewriting | None:
         """The rest of the query over a view that was made for it, and what both were expected to take; None where none was made."""
-        mined = self.mining.known(prepared, best.seconds)
+        mined = self.mining.known(asked.prepared, asked.best.seconds)
         if not self.deciding.acquire(blocking=False):
+            self._pass_by(asked)
             return None
         try:
+            self._let_go_stale(asked.prepared, mined.candidates)
             self._tell()
             self.step += 1
-            options = tuple(self.mining.current(each) for each in mined.options)
-            moment = self._moment(question, options, self._usually(question, best).seconds)
-            ranked = [each for each in self.policy.ranked(moment) if each.bytes <= self.store.limit]
+            options = tuple(self._scaled(asked.question, self.mining.current(each)) for each in mined.options)
+            moment = self._moment(asked.question, options, self._usually(asked).seconds)
+            ranked = [each for each in self.policy.ranked(moment) if may_fit(each, self.store.limit)]
             for option in ranked[:TRIED]:
-                candidate = mined.candidates[option.id]
                 if option.id in self.store.kept:
                     continue
-                found = self._make(prepared, moment, best, candidate, option)
+                found = self._make(asked, moment, mined.candidates[option.id], option)
                 if found is not None:
                     return found
             return None
         finally:
             self.deciding.release()
 
-    def _make(
-        self, prepared: Prepared, moment: Occasion, best: Rewriting, candidate: Candidate, option: Option
-    ) -> Rewriting | None:
+    def _let_go_stale(self, prepared: Prepared, ids: Iterable[str]) -> None:
+        """Let go of views of a question that are of older tables, where no quiet time came in which they could follow them.
+
+        Else a view that is asked for without rest would never be there again.
+        """
+        views = [view for id_ in ids if (view := self.store.kept.get(id_)) is not None]
+        fitting = {each.id for each in self.rewriter.usable(prepared, views)}
+        old = [each for each in views if each.id not in fitting]
+        if not old or not self._is_current(prepared):
+            return
+        now = time.monotonic()
+        for each in old:
+            each.stale_since = each.stale_since or now
+            if now - each.stale_since > PATIENCE:
+                self.evict(each.id, lost=True)
+
+    def _is_current(self, prepared: Prepared) -> bool:
+        with suppress(UnknownName):
+            return self.engine.planner.is_current(prepared)
+        return False
+
+    def _make(self, asked: Asked, moment: Occasion, candidate: Candidate, option: Option) -> Rewriting | None:
+        prepared, usual = asked.prepared, self._usually(asked)
         intended = self.making.intention(prepared, candidate, option, list(self.store.kept.values()))
-        if intended is None or self.policy.victims(moment, option, option.bytes) is None:
+        if intended is None or self.policy.victims(moment, option, min(option.bytes, self.store.limit)) is None:
             return None
-        usual = self._usually(moment.question, best)
         if not self.making.fits(intended, usual):
             self.deferred.append(Deferred(prepared, candidate, option))
             return None
         began = time.perf_counter()
-        rows = self.making.made(prepared, intended, usual)
+        try:
+            rows = self.making.made(prepared, intended, usual, asked.ending.running)
+        except BrokenOff:
+            rows = None
+        asked.ending.refuse()
         if rows is None:
             return None
         seconds = time.perf_counter() - began
@@ -217,66 +284,70 @@ class Keeping:
     def moment(self, question: str = "") -> Occasion:
         return self._moment(question, ())
 
-    def _note_cost(self, prepared: Prepared, kept: MadeView, cost: float, took: float) -> None:
+    def _note_cost(self, asked: Asked, kept: MadeView, cost: float, took: float) -> None:
         """What making a view cost its query, as far as is known."""
         kept.holding.cost = max(0.0, cost)
         self.tally.spent += max(0.0, cost)
         usual = took - cost
         if usual > 0:
             self.tally.slowest = max(self.tally.slowest, cost / usual)
-        moment = self._moment(question_of(prepared), ())
+        moment = self._moment(asked.question, ())
         self._told.append(lambda: self.policy.made(kept.holding, moment))
 
-    def _read(self, prepared: Prepared, rewriting: Rewriting) -> QueryOutcome:
+    def _read(self, asked: Asked, rewriting: Rewriting) -> QueryOutcome:
         """The rows of a query over views; over the tables alone where a view is gone, or its files are not what they were."""
         if not rewriting.views:
-            return QueryOutcome(self._rows(prepared, rewriting), ())
+            return QueryOutcome(self._rows(asked, rewriting), ())
         with self.store.reading(rewriting.views) as there:
             broken = [each for each in rewriting.views if not each.is_sound]
             if there and not broken:
                 try:
-                    return QueryOutcome(self._rows(prepared, rewriting), tuple(each.name for each in rewriting.views))
+                    return QueryOutcome(self._rows(asked, rewriting), tuple(each.name for each in rewriting.views))
                 except EngineError:
                     self.engine.life.refuse_over()
+                    asked.ending.refuse()
                     broken = list(rewriting.views)  # or a table is: then reading it alone says so
         for each in broken:
             logger.warning("the files of %s were changed or removed by someone else; it is dropped", each.name)
             self.evict(each.id)
-        if prepared.query is None:
-            return QueryOutcome(None, ())
-        return QueryOutcome(self._rows(prepared, Rewriting(prepared.query.plan, (), 0.0)), ())
+        query = asked.prepared.query
+        return QueryOutcome(None if query is None else self._rows(asked, Rewriting(query.plan, (), 0.0)), ())
 
-    def _rows(self, prepared: Prepared, rewriting: Rewriting) -> pa.Table | None:
-        tables = [*prepared.snapshot, *(each.table for each in rewriting.views)]
+    def _rows(self, asked: Asked, rewriting: Rewriting) -> pa.Table | None:
+        tables = [*asked.prepared.snapshot, *(each.table for each in rewriting.views)]
         with self.engine.reading(tables):
-            return self.engine.at(tables).native_rows(rewriting.plan)
+            return self.engine.until(asked.ending).at(tables).native_rows(rewriting.plan)
 
-    def _note_uses(self, prepared: Prepared, question: str, best: Rewriting) -> None:
+    def _note_uses(self, asked: Asked) -> None:
         self.tally.served += 1
-        moment = self._moment(question, ())
-        for view in best.views:
+        moment = self._moment(asked.question, ())
+        for view in asked.best.views:
             view.holding.uses += 1
             view.holding.last = self.step
-            gain = self._gain(prepared, question, view, best)
+            gain = self._gain(asked, view)
             view.holding.saved += gain
             self.tally.saved += gain
             self._told.append(partial(self.policy.used, view.holding, moment, gain))
-        if prepared.query is not None:
-            self._compare(prepared, question, prepared.query.plan)
+        if self.lookups.compares(asked.question):
+            self._compare(asked)
 
-    def _compare(self, prepared: Prepared, question: str, plan: Plan) -> None:
+    def _compare(self, asked: Asked) -> None:
         """Queue experiments with other views that would have served a question: estimates may have chosen the wrong one."""
-        unused = Side(plan, prepared.snapshot)
+        prepared, question = asked.prepared, asked.question
+        if prepared.query is None:
+            return
+        unused = Side(prepared.query.plan, prepared.snapshot)
         with self.store.lock:
             views = [each for each in self.store.kept.values() if (question, each.id) not in self.gains]
-        for each in self.rewriter.serving(prepared, plan, views)[:COMPARED]:
+        for each in self.rewriter.serving(prepared, prepared.query.plan, views)[:COMPARED]:
             (view,) = each.views
             side = Side(each.plan, (*prepared.snapshot, view.table))
             self.experiments.add(Experiment(question, view.id, side, unused, frozenset({view.id})), urgent=False)
 
-    def _gain(self, prepared: Prepared, question: str, view: MadeView, best: Rewriting) -> float:
+    def _gain(self, asked: Asked, view: MadeView) -> float:
         """What a use gains: measured, or expected until the experiment that is queued for it was run."""
-        known = self.gains.get((question, view.id))
+        prepared, best = asked.prepared, asked.best
+        known = self.gains.get((asked.question, view.id))
         if known is not None or prepared.query is None:
             return known or 0.0
         others = [each for each in best.views if each is not view]
@@ -284,7 +355,7 @@ class Keeping:
         used = Side(best.plan, (*prepared.snapshot, *(each.table for each in best.views)))
         unused = Side(without.plan, (*prepared.snapshot, *(each.table for each in without.views)))
         names = frozenset(each.id for each in best.views)
-        self.experiments.add(Experiment(question, view.id, used, unused, names))
+        self.experiments.add(Experiment(asked.question, view.id, used, unused, names))
         return max(0.0, without.seconds - best.seconds)
 
     def learn(self, outcome: Outcome) -> None:
@@ -294,6 +365,7 @@ class Keeping:
         self.shares[key] = outcome.used / max(outcome.unused, 1e-6)
         while len(self.gains) > REMEMBERED:
             self.shares.pop(self.gains.popitem(last=False)[0], None)
+        self.lookups.forget(key[0])
         self.tally.experiments += 1
         self.is_changed = True
         self._told.append(lambda: self.policy.measured(*key, outcome.gain))
@@ -328,6 +400,11 @@ class Keeping:
         with self.deciding:
             self._tell()
             return dict(self.policy.content())
+
+
+def may_fit(option: Option, limit: float) -> bool:
+    """Whether a view may turn out to fit; making it ends as soon as its rows take more than there is, and is not tried again."""
+    return option.bytes <= (limit if option.known is not None else UNSURE * limit)
 
 
 def question_of(prepared: Prepared) -> str:

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from nearly.autoview.candidates import Candidate, candidates_of, result_of
+from nearly.autoview.candidates import RESULT, Candidate, candidates_of, result_of
 from nearly.autoview.estimates import ViewEstimates
 from nearly.autoview.options import Option
 from nearly.autoview.rewriter import Rewriter
@@ -47,6 +47,11 @@ class Mined:
     candidates: Mapping[str, Candidate]
     options: tuple[Option, ...]
 
+    @property
+    def result(self) -> Candidate | None:
+        """That of the question's own result."""
+        return next((each for each in self.candidates.values() if each.kind == RESULT), None)
+
 
 @dataclass(slots=True)
 class Mining:
@@ -58,6 +63,8 @@ class Mining:
     waiting: OrderedDict[Hashable, Prepared] = field(default_factory=OrderedDict)
     _known: Remembered[Hashable, Mined] = field(default_factory=lambda: Remembered(REMEMBERED))
     _results: Remembered[Hashable, Mined] = field(default_factory=lambda: Remembered(REMEMBERED))
+    _bytes: Remembered[str, float] = field(default_factory=lambda: Remembered(REMEMBERED))
+    """Of results, after the number of their rows."""
     _seconds: float = USUAL_SECONDS
 
     def known(self, prepared: Prepared, expected: float) -> Mined:
@@ -115,12 +122,20 @@ class Mining:
         cost = max(0.0, making + found[1] - before)
         return Option(candidate.id, candidate.shape, size, making, before - found[1], cost, None if fact is None else fact.seconds)
 
+    def note_rows(self, prepared: Prepared, rows: int) -> None:
+        """A question was answered by so many rows: they are what its result has, whatever was expected."""
+        asked = _asked(prepared)
+        mined = self._known.get(asked) or self._results.get(asked)
+        result = None if mined is None else mined.result
+        if result is not None:
+            self._bytes.add(result.id, self.estimates.bytes(result.stored.maintained, rows))
+
     def current(self, option: Option) -> Option:
         """An option after what was measured of its view since."""
-        fact = self.facts.get(option.id)
-        if fact is None or option.known is not None:
-            return option
-        return replace(option, bytes=float(fact.bytes), known=fact.seconds)
+        fact, counted = self.facts.get(option.id), self._bytes.get(option.id)
+        if fact is None:
+            return option if counted is None else replace(option, bytes=counted)
+        return option if option.known is not None else replace(option, bytes=float(fact.bytes), known=fact.seconds)
 
 
 def _asked(prepared: Prepared) -> Hashable:

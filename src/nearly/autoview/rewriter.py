@@ -52,7 +52,7 @@ class Rewriter:
 
         `measured` is what experiments found: the share of the query's time that it takes over a view. Estimates count less.
         """
-        usable = self._usable(prepared, views)
+        usable = self.usable(prepared, views)
         best = Rewriting(plan, (), self.estimates.seconds(plan, prepared.snapshot))
         while True:
             tried = [self._with(prepared, best, each) for each in usable if each not in best.views]
@@ -66,10 +66,10 @@ class Rewriter:
     def serving(self, prepared: Prepared, plan: Plan, views: Iterable[MadeView]) -> list[Rewriting]:
         """The query over each view that serves it, cheap ones first."""
         plain = Rewriting(plan, (), 0.0)
-        tried = [self._with(prepared, plain, each) for each in self._usable(prepared, views)]
+        tried = [self._with(prepared, plain, each) for each in self.usable(prepared, views)]
         return sorted((each for each in tried if each is not None), key=lambda each: each.seconds)
 
-    def _usable(self, prepared: Prepared, views: Iterable[MadeView]) -> list[MadeView]:
+    def usable(self, prepared: Prepared, views: Iterable[MadeView]) -> list[MadeView]:
         """The views whose rows are of a query's tables as they are."""
         some = list(views)
         zone = self.estimates.engine.cluster.time_zone if some else ""

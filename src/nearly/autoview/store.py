@@ -59,6 +59,8 @@ class MadeView:
     path: Path
     zone: str
     readers: int = 0
+    stale_since: float | None = None
+    """When it was first seen that its tables are others now."""
 
     @property
     def name(self) -> str:
@@ -127,6 +129,8 @@ class ViewStore:
         self.directory, self.limit = directory, limit
         self.lock = threading.RLock()
         self.kept: dict[str, MadeView] = {}
+        self.changes = 0
+        """How often a view came or went."""
         self._owned = ExitStack()
         self._reserved = 0
         self._dying: list[MadeView] = []
@@ -178,6 +182,7 @@ class ViewStore:
                 self._refuse_closed()
                 before = self.kept.pop(kept.id, None)
                 self.kept[kept.id] = kept
+                self.changes += 1
                 self._reserved -= rows.bytes
                 if before is not None:
                     self._dying.append(before)
@@ -198,6 +203,7 @@ class ViewStore:
         with self.lock:
             kept = self.kept.pop(id_, None)
             if kept is not None:
+                self.changes += 1
                 self._dying.append(kept)
         self._sweep_dying()
 
@@ -233,6 +239,7 @@ class ViewStore:
         with self.lock:
             self._number = max(self._number, number)
             self.kept = {each.id: each for each in views}
+            self.changes += 1
             used = {each.path.name for each in self.kept.values()}
         for found in self.rows.iterdir():
             if found.name not in used:

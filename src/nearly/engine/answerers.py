@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from nearly.answer import Answer
+from nearly.engine.native.running import Ending
 from nearly.engine.planner import Prepared
 
 
@@ -15,6 +16,7 @@ class Question:
     """A planned query; `using` names the one who alone is asked, and then what it cannot do is an error.
 
     With `exact` no estimate is wanted. Whoever `stops` at the first answer that is good enough needs intervals that allow it.
+    What is done for it ends with `ending`.
     """
 
     prepared: Prepared
@@ -22,6 +24,7 @@ class Question:
     using: str | None = None
     exact: bool = False
     stops: bool = False
+    ending: Ending = field(default_factory=Ending, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,9 +208,9 @@ class ViewAnswerer:
         return found, changed
 
     def _given(self, match: _Match, question: Question) -> Answer:
-        engine, prepared = self.views.engine, question.prepared
+        engine, prepared = self.views.engine.until(question.ending), question.prepared
         started = time.perf_counter()
-        rows = self._rows(match, prepared)
+        rows = self._rows(engine, match, prepared)
         if rows is None or prepared.query is None:  # for Spark to judge, over the tables themselves
             result = engine.run(prepared)
             return Answer.exactly(result.table, result.source, question.confidence, dict(result.stats))
@@ -219,8 +219,7 @@ class ViewAnswerer:
         return Answer.exactly(finished(rows, prepared.query), source, question.confidence, stats)
 
     @deep_recursion()
-    def _rows(self, match: _Match, prepared: Prepared) -> pa.Table | None:
-        engine = self.views.engine
+    def _rows(self, engine: Engine, match: _Match, prepared: Prepared) -> pa.Table | None:
         tables = [*prepared.snapshot, match.table]
         pinned = engine.at(tables)
         with engine.reading(tables):
@@ -232,6 +231,7 @@ class ViewAnswerer:
                 return pinned.native.run_here(plan, given)
             except NativeFailure:
                 engine.life.refuse_over()
+                engine.ending.refuse()
                 return None
 
     def _change(self, match: _Match) -> dict[str, pa.Table]:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nearly.autoview.options import Occasion
+from nearly.autoview.options import Option
 
 DECAY = 0.999
 """What a question counts after one more query."""
@@ -51,20 +51,20 @@ class Demand:
         """Seconds that pass for each that is expected."""
         return math.exp(self._ratio)
 
-    def note(self, moment: Occasion) -> None:
-        """A question was asked."""
-        step, found = moment.step, self._asked.pop(moment.question, None)
-        again = any(each.id in self._wanted for each in moment.options)
-        if moment.options:
+    def note(self, question: str, step: int, options: Sequence[Option] = ()) -> None:
+        """A question was asked, of which these views could be made."""
+        found = self._asked.pop(question, None)
+        again = any(each.id in self._wanted for each in options)
+        if options:
             self.returning = MEMORY * self.returning + (1 - MEMORY) * again
         count = 0.0 if found is None else found.count * DECAY ** (step - found.last)
-        self._bests.pop(moment.question, None)
-        gains = {each.id: each.gain for each in moment.options}
+        self._bests.pop(question, None)
+        gains = {each.id: each.gain for each in options}
         if found is not None:
             gains = {**found.gains, **gains}
-        self._asked[moment.question] = _Asked(count + 1.0, step, gains)
+        self._asked[question] = _Asked(count + 1.0, step, gains)
         for id_ in gains:
-            self._wanted[id_].add(moment.question)
+            self._wanted[id_].add(question)
         if len(self._asked) > REMEMBERED:
             self._forget(*self._asked.popitem(last=False))
 

@@ -38,6 +38,7 @@ class Vocabulary:
         for name in names:
             self.place(name)
         self._known: dict[ViewShape, tuple[tuple[int, float], ...]] = {}
+        self._last: tuple[frozenset[str], KeptViews] | None = None
 
     def place(self, name: str) -> int:
         return self._places.setdefault(name, len(self._places))
@@ -61,13 +62,17 @@ class Vocabulary:
         return found
 
     def state(self, kept: Sequence[Holding]) -> KeptViews:
-        """The places of a set of views that are not 0."""
+        """The places of a set of views that are not 0; remembered while it is the same set."""
+        ids = frozenset(each.id for each in kept)
+        if self._last is not None and self._last[0] == ids:
+            return self._last[1]
         places: dict[int, float] = {}
         for each in kept:
             for place, value in self.entries(each.option.shape):
                 if value > places.get(place, 0.0):
                     places[place] = value
-        return KeptViews(len(kept), tuple(places.items()))
+        self._last = (ids, KeptViews(len(kept), tuple(places.items())))
+        return self._last[1]
 
     def vector(self, option: Option, state: KeptViews, capacity: float, owed: float) -> Array:
         """The input for making or keeping a view in a state."""

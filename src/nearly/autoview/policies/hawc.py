@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from nearly.autoview.options import Holding, Occasion, Option
 from nearly.autoview.policies.policy import ViewPolicy
+from nearly.plan.remembered import Remembered
 
 REMEMBERED = 500
 """Queries whose expected gains are credits."""
@@ -24,15 +25,18 @@ class Hawc(ViewPolicy):
     def __init__(self) -> None:
         self._past: deque[tuple[tuple[str, float], ...]] = deque()
         self._credits: defaultdict[str, float] = defaultdict(float)
+        self._gains: Remembered[str, tuple[tuple[str, float], ...]] = Remembered(REMEMBERED)
 
     def ranked(self, moment: Occasion) -> Sequence[Option]:
-        self._note(moment)
+        self._note(self._gains.add(moment.question, tuple((each.id, max(0.0, each.gain)) for each in moment.options)))
         kept = {each.id for each in moment.kept}
         worth = [each for each in moment.options if each.gain > 0 and each.id not in kept]
         return sorted(worth, key=lambda each: -each.gain)[:1]
 
-    def _note(self, moment: Occasion) -> None:
-        gains = tuple((each.id, max(0.0, each.gain)) for each in moment.options)
+    def asked(self, question: str, step: int) -> None:  # noqa: ARG002  others need it
+        self._note(self._gains.get(question) or ())
+
+    def _note(self, gains: tuple[tuple[str, float], ...]) -> None:
         self._past.append(gains)
         for id_, gain in gains:
             self._credits[id_] += gain

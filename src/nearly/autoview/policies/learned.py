@@ -57,7 +57,7 @@ class Learned(ViewPolicy):
         """What making a view cost the query that made it last."""
 
     def ranked(self, moment: Occasion) -> Sequence[Option]:
-        self.demand.note(moment)
+        self.demand.note(moment.question, moment.step, moment.options)
         self._close_windows(moment)
         kept = frozenset(each.id for each in moment.kept)
         new = [each for each in moment.options if each.id not in kept]
@@ -72,6 +72,9 @@ class Learned(ViewPolicy):
             return self._dare(moment, new)
         best = sorted(zip(values, new, strict=True), key=lambda pair: -pair[0])
         return [each for value, each in best if value > 0]
+
+    def asked(self, question: str, step: int) -> None:
+        self.demand.note(question, step)
 
     def _dare(self, moment: Occasion, options: Sequence[Option]) -> Sequence[Option]:
         """One option that nothing was measured of, if it would pay were it much better than expected; estimates may be wrong."""
@@ -105,6 +108,15 @@ class Learned(ViewPolicy):
     def value(self, holding: Holding, moment: Occasion) -> float:
         """Credit for a byte."""
         return self.credits.of(holding, moment.step) / max(1, holding.bytes)
+
+    def victims(self, moment: Occasion, newcomer: Option, size: float) -> list[Holding] | None:
+        """Those with least credit; where these are worth more than the new view, those that will save least."""
+        found = super().victims(moment, newcomer, size)
+        if found is not None or size > moment.capacity:
+            return found
+        kept = frozenset(each.id for each in moment.kept)
+        saves = {each.id: self._expected(each.id, kept, moment.step, 0.0) / max(1, each.bytes) for each in moment.kept}
+        return self.first_of(moment, newcomer, size, lambda holding: saves[holding.id])
 
     def admits(self, moment: Occasion, newcomer: Option, victims: Sequence[Holding]) -> bool:
         """Whether the new view will save more than those that go for it, and what it costs to make it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nearly.autoview.options import Holding, Occasion, Option
@@ -17,15 +17,22 @@ class ViewPolicy:
         """What the query at hand shall make, the best first; nothing where none is worth it."""
         return ()
 
+    def asked(self, question: str, step: int) -> None:
+        """A query came that is so quick that nothing is made for it: what serves it is still asked for."""
+
     def value(self, holding: Holding, moment: Occasion) -> float:  # noqa: ARG002  others need it
         """How much a kept view is worth; the least valuable goes first."""
         return 0.0
 
     def victims(self, moment: Occasion, newcomer: Option, size: float) -> list[Holding] | None:
         """The views that go so that a new one of this size fits; None where it shall not be made instead."""
+        return self.first_of(moment, newcomer, size, lambda holding: self.value(holding, moment))
+
+    def first_of(self, moment: Occasion, newcomer: Option, size: float, value: Callable[[Holding], float]) -> list[Holding] | None:
+        """The views of least value that make room, the older ones first; None where there is none, or they are not to go."""
         room = moment.capacity - moment.used_bytes
         found: list[Holding] = []
-        for each in sorted(moment.kept, key=lambda holding: (self.value(holding, moment), holding.made)):
+        for each in sorted(moment.kept, key=lambda holding: (value(holding), holding.made)):
             if room >= size:
                 break
             found.append(each)

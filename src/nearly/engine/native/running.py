@@ -60,9 +60,13 @@ class Ending:
         self._breaks: list[Callable[[], object]] = []
         self._wished = threading.Event()
 
+    @property
+    def is_wished(self) -> bool:
+        return self._wished.is_set()
+
     def refuse(self) -> None:
         """Raise `Stopped` once the end is wished for."""
-        if self._wished.is_set():
+        if self.is_wished:
             raise Stopped("the query was stopped")
 
     @contextmanager

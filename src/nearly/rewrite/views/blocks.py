@@ -67,8 +67,9 @@ class Labelling:
         return [leaf for kind, number, leaf in self.leaves if number >= counts.get(kind, 0)]
 
 
+@lru_cache(maxsize=4096)  # a query is compared with many views
 def block_of(plan: Plan) -> JoinBlock:
-    """The block on top of a plan; at least one leaf."""
+    """The block on top of a plan; at least one leaf. It is not to be changed."""
     found = JoinBlock()
     found.outputs = _collect(plan, found, is_joined=False)
     return found
@@ -98,7 +99,7 @@ def identity(leaf: Plan) -> str:
     return leaf.table.lower() if isinstance(leaf, Scan) else shape(leaf)
 
 
-@lru_cache(maxsize=4096)  # a query is compared with many views
+@lru_cache(maxsize=4096)
 def shape(plan: Plan) -> str:
     """What a plan computes, without what is known of a table's version and nulls, which is no part of what is asked."""
     return fingerprint(plan.transform(_anyhow))

@@ -99,7 +99,15 @@ class _Matching:
             if found is not None:
                 self.count += 1
                 return found
-        return node.map_children(self.replaced)
+        return self._below(node) if isinstance(node, GroupBy) else node.map_children(self.replaced)
+
+    def _below(self, node: GroupBy) -> Plan:
+        """A grouping over replaced rows, of which it needs only the columns that it uses: a view may store no others."""
+        before = self.count
+        used = set().union(*(columns_of(output.expression) for output in (*node.keys, *node.aggregates)))
+        needed = passed(column for column in node.child.columns if column.name in used)
+        found = self.replaced(Project(node.child, needed or (Output(self.fresh("row"), Literal(LONG, 1)),)))
+        return replace(node, child=found) if self.count > before else node
 
     def _scan(self) -> Scan:
         """A scan of the stored rows under names of its own."""

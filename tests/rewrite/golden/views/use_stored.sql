@@ -182,3 +182,32 @@ select label, v from kind left join event on id = event.kind
 -- expected:
 -- Project label_7 = label_used1, v_8 = v_used2
 --   Scan the view [label, v]
+
+-- name: groups_of_joined_rows
+-- view: select label, v from kind join event on id = event.kind
+select label, sum(v) as s from kind join event on id = event.kind group by label
+-- expected:
+-- Project label_8 = label_2, s_9 = sum_7
+--   Aggregate by [label_2] of [sum_7 = sum(v_5)]
+--     Project label_2 = label_used1, v_5 = v_used2
+--       Scan the view [label, v]
+
+-- name: joined_rows_counted
+-- view: select label from kind join event on id = event.kind
+select count(*) as n from kind join event on id = event.kind
+-- expected:
+-- Project n_8 = count_7
+--   Aggregate by [] of [count_7 = count(*)]
+--     Project
+--       Scan the view []
+
+-- name: groups_of_rows_joined_with_more
+-- view: select event.k, v from kind join event on id = event.kind
+select a.k, sum(b.v) as s from kind join event b on id = b.kind join event a on a.k = b.k group by a.k
+-- expected:
+-- Project k_12 = k_7, s_13 = sum_11
+--   Aggregate by [k_7] of [sum_11 = sum(v_5)]
+--     Project v_5 = v_used2, k_7
+--       Join inner on (k_used1 = k_7)
+--         Scan the view [k, v]
+--         Scan event [k]
