@@ -59,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     rows.append(row)
                     if options.json:  # what was measured stays, however it ends
                         write_json(options.json, {"benchmark": "standing", "sf": options.sf}, {}, rows)
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, RuntimeError) as trouble:
+                if isinstance(trouble, RuntimeError) and str(trouble) != "Query interrupted":  # as DuckDB tells of Ctrl-C
+                    raise
                 print("interrupted: the summary is of what was measured so far", file=sys.stderr)
             finally:
                 store.close()

@@ -6,7 +6,7 @@ Law: (a + da) b - a b = da b, one table after the other; n tables have n terms, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from nearly.plan.expressions import Call, Column, Expression, columns_of, conjunction
@@ -23,17 +23,47 @@ def join(deltas: Deltas, plan: Join) -> ChangedRows | None:
 
 
 def inner_join(deltas: Deltas, plan: Join) -> ChangedRows | None:
-    """The sum of the terms. Parts whose old rows are stored stay whole, and come last: then most terms read them as they were."""
+    """The sum of the terms. Those that have joined the same tables go on as one, so that the others are asked once for all of them.
+
+    Parts whose old rows are stored stay whole, and come last, then those that refer to most others: most terms read them as they
+    were, and in one version.
+    """
     found, parts = flattened(plan, deltas.stored)
-    relations = sorted(found, key=lambda each: each in deltas.stored)
-    terms = []
+    referring = _referring(deltas, found, parts)
+    relations = sorted(found, key=lambda each: (each in deltas.stored, referring[each]))
+    terms, done, before = list[_Term](), list[_Term](), list[_Rows]()
     for place, relation in enumerate(relations):
         change = deltas.kept(relation)
         if change is not None:
-            before = [_now(deltas, each) for each in relations[:place]]
             after = [_Rows(each, deltas.old(each)) for each in relations[place + 1 :]]
-            terms.append(_term(deltas, plan.columns, relation, change, [*before, *after], parts))
-    return deltas.union(plan.columns, terms) if terms else None
+            terms.append(_Term((relation,), change.plan, (change.weight,), change.ones, (*before, *after), tuple(parts)))
+        if place + 1 < len(relations):
+            before.append(_now(deltas, relation))
+    while terms:
+        fewest = min(len(each.joined) for each in terms)
+        now, terms = [each for each in terms if len(each.joined) == fewest], [each for each in terms if len(each.joined) > fewest]
+        for each in _together(deltas, now) if fewest < len(relations) else ():
+            terms.append(_joined(deltas, each))
+        done += now if fewest == len(relations) else []
+    return deltas.union(plan.columns, [_weighted(deltas, each, plan.columns) for each in done]) if done else None
+
+
+def _referring(deltas: Deltas, relations: Sequence[Plan], parts: Sequence[Expression]) -> dict[Plan, int]:
+    """How many of the others a row of each relation leads to, by keys of which it finds one row at most."""
+
+    def finds_one(mine: Plan, other: Plan) -> bool:
+        return deltas.is_told_apart(other, _names(own for own, _ in equal_pairs(other, mine, parts)))
+
+    near = {mine: [other for other in relations if other is not mine and finds_one(mine, other)] for mine in relations}
+    counts = {}
+    for relation in relations:
+        reached, waiting = {relation}, [relation]
+        while waiting:
+            further = [each for each in near[waiting.pop()] if each not in reached]
+            reached.update(further)
+            waiting += further
+        counts[relation] = len(reached) - 1
+    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,38 +85,60 @@ def _now(deltas: Deltas, relation: Plan) -> _Rows:
     return _Rows(relation, both.plan, both.weight, both.ones)
 
 
-def _term(
-    deltas: Deltas,
-    columns: Sequence[Column],
-    relation: Plan,
-    change: ChangedRows,
-    others: Sequence[_Rows],
-    parts: Sequence[Expression],
-) -> ChangedRows:
-    """A change of a relation joined with all others, those of which it finds few rows first: of the rest only keys are asked."""
-    current, waiting, left, joined = change.plan, list(others), list(parts), [relation]
-    weights: list[Expression] = [change.weight]
-    while waiting:
-        chosen = _next(deltas, joined, current, waiting, left)
-        waiting = [each for each in waiting if each is not chosen]
-        joined.append(chosen.relation)
-        rows = chosen.plan
-        few = chosen.weight is None and (not is_simple(rows) or deltas.is_large(rows))
-        matches = _matches(current, rows, left) if few else []
-        if matches and current is not change.plan:
-            current = deltas.stage("joined", current)
-        rows = restrict(rows, matches, current, deltas.fresh)
-        weights += [] if chosen.weight is None else [chosen.weight]
-        visible = current.names | rows.names
-        now = [part for part in left if columns_of(part) <= visible]
-        left = [part for part in left if part not in now]
-        condition = conjunction(now)
-        current = Join(current, rows, "cross" if condition is None else "inner", condition)
-    ones = change.ones and all(each.ones for each in others)
-    if len(weights) == 1:
-        return ChangedRows(current, change.weight, ones)
-    product = ONE if ones else reduce(lambda a, b: Call(LONG, "*", (a, b)), weights)
-    return deltas.weighted(current, columns, product)
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A change on its way: what was joined so far, its rows, what their weights are the product of, and what it has yet to meet."""
+
+    joined: tuple[Plan, ...]
+    plan: Plan
+    weights: tuple[Column, ...]
+    ones: bool
+    others: tuple[_Rows, ...]
+    parts: tuple[Expression, ...]
+
+
+def _together(deltas: Deltas, terms: Sequence[_Term]) -> list[_Term]:
+    """Terms that have joined the same, and have to meet the same rows, as one."""
+    alike: dict[tuple[frozenset[Plan], frozenset[_Rows]], list[_Term]] = {}
+    for each in terms:
+        alike.setdefault((frozenset(each.joined), frozenset(each.others)), []).append(each)
+    return [_united(deltas, some) if len(some) > 1 else some[0] for some in alike.values()]
+
+
+def _united(deltas: Deltas, terms: Sequence[_Term]) -> _Term:
+    columns = [column for relation in terms[0].joined for column in relation.columns]
+    found = deltas.union(columns, [_weighted(deltas, each, columns) for each in terms])
+    return replace(terms[0], plan=found.plan, weights=(found.weight,), ones=found.ones)
+
+
+def _joined(deltas: Deltas, term: _Term) -> _Term:
+    """A term joined with one relation more: one of which it finds few rows; of the rest only keys are asked."""
+    current = term.plan
+    chosen = _next(deltas, term.joined, current, term.others, list(term.parts))
+    rows = chosen.plan
+    few = chosen.weight is None and (not is_simple(rows) or deltas.is_large(rows))
+    matches = _matches(current, rows, term.parts) if few else []
+    if matches and len(term.joined) > 1:
+        current = deltas.stage("joined", current)
+    rows = restrict(rows, matches, current, deltas.fresh)
+    visible = current.names | rows.names
+    condition = conjunction([part for part in term.parts if columns_of(part) <= visible])
+    return _Term(
+        (*term.joined, chosen.relation),
+        Join(current, rows, "cross" if condition is None else "inner", condition),
+        (*term.weights, *([] if chosen.weight is None else [chosen.weight])),
+        term.ones and chosen.ones,
+        tuple(each for each in term.others if each is not chosen),
+        tuple(part for part in term.parts if not columns_of(part) <= visible),
+    )
+
+
+def _weighted(deltas: Deltas, term: _Term, columns: Sequence[Column]) -> ChangedRows:
+    """The rows of a term, each with its weight."""
+    if len(term.weights) == 1:
+        return ChangedRows(term.plan, term.weights[0], term.ones)
+    weights: tuple[Expression, ...] = (ONE,) if term.ones else term.weights
+    return deltas.weighted(term.plan, columns, reduce(lambda a, b: Call(LONG, "*", (a, b)), weights))
 
 
 def _next(deltas: Deltas, joined: Sequence[Plan], current: Plan, waiting: Sequence[_Rows], parts: list[Expression]) -> _Rows:

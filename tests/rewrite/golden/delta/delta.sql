@@ -52,23 +52,22 @@ select label, w from event join visit on k = vk join kind on kind = id
 --       Project id_7 = id, label_8 = label, weight_delta7 = nearly_weight
 --         Input kind@change
 -- change:
---   Filter (weight_delta11 <> 0)
---     Aggregate by [label_9, w_10] of [weight_delta11 = sum(weight_delta10)]
---       Project label_9 = label_8, w_10 = w_6, weight_delta10
+--   Filter (weight_delta12 <> 0)
+--     Aggregate by [label_9, w_10] of [weight_delta12 = sum(weight_delta11)]
+--       Project label_9 = label_8, w_10 = w_6, weight_delta11
 --         Union all
---           Union all
---             Project k_1, kind_2, vk_5, w_6, id_7, label_8, weight_delta2
---               Join inner on (kind_2 = id_7)
---                 Join inner on (k_1 = vk_5)
---                   Input change_delta3
---                   Scan visit@before [vk, w]
---                 Scan kind@before [id, label]
---             Project k_1, kind_2, vk_5, w_6, id_7, label_8, weight_delta5
---               Join inner on (kind_2 = id_7)
---                 Join inner on (k_1 = vk_5)
---                   Input change_delta6
---                   Scan event [k, kind]
---                 Scan kind@before [id, label]
+--           Project k_1, kind_2, vk_5, w_6, id_7, label_8, weight_delta10
+--             Join inner on (kind_2 = id_7)
+--               Union all
+--                 Project k_1, kind_2, vk_5, w_6, weight_delta2
+--                   Join inner on (k_1 = vk_5)
+--                     Input change_delta3
+--                     Scan visit@before [vk, w]
+--                 Project k_1, kind_2, vk_5, w_6, weight_delta5
+--                   Join inner on (k_1 = vk_5)
+--                     Input change_delta6
+--                     Scan event [k, kind]
+--               Scan kind@before [id, label]
 --           Project k_1, kind_2, vk_5, w_6, id_7, label_8, weight_delta8
 --             Join inner on (k_1 = vk_5)
 --               Join inner on (kind_2 = id_7)
@@ -128,64 +127,64 @@ select w, n from visit join (select k, count(*) n from event group by k) g on vk
 -- expected:
 -- change_delta3:
 --   Filter (weight_delta2 <> 0)
---     Aggregate by [vk_1, w_2] of [weight_delta2 = sum(weight_delta1)]
---       Project vk_1 = vk, w_2 = w, weight_delta1 = nearly_weight
---         Input visit@change
--- change_delta7:
---   Filter (weight_delta6 <> 0)
---     Aggregate by [k_3] of [weight_delta6 = sum(weight_delta5)]
---       Project k_3 = k, weight_delta5 = nearly_weight
+--     Aggregate by [k_3] of [weight_delta2 = sum(weight_delta1)]
+--       Project k_3 = k, weight_delta1 = nearly_weight
 --         Input event@change
--- touched_delta9:
---   Aggregate by [touched_delta8 = k_3] of []
---     Input change_delta7
--- before_delta11:
+-- touched_delta5:
+--   Aggregate by [touched_delta4 = k_3] of []
+--     Input change_delta3
+-- before_delta7:
 --   Aggregate by [k_3] of [count_7 = count(*)]
---     Join semi on (k_3 <=> key_delta10)
+--     Join semi on (k_3 <=> key_delta6)
 --       Scan event@before [k]
---       Project key_delta10 = touched_delta8
---         Input touched_delta9
--- merged_delta12:
+--       Project key_delta6 = touched_delta4
+--         Input touched_delta5
+-- merged_delta8:
 --   Aggregate by [k_3] of [count_7 = sum(count_7)]
 --     Union all
 --       Project k_3, count_7
---         Input before_delta11
+--         Input before_delta7
 --       Project k_3, count_7
---         Aggregate by [k_3] of [count_7 = sum(weight_delta6)]
---           Input change_delta7
--- change_delta17:
---   Filter (weight_delta16 <> 0)
---     Aggregate by [k_8, n_9] of [weight_delta16 = sum(weight_delta15)]
---       Project k_8 = k_3, n_9 = count_7, weight_delta15
+--         Aggregate by [k_3] of [count_7 = sum(weight_delta2)]
+--           Input change_delta3
+-- change_delta13:
+--   Filter (weight_delta12 <> 0)
+--     Aggregate by [k_8, n_9] of [weight_delta12 = sum(weight_delta11)]
+--       Project k_8 = k_3, n_9 = count_7, weight_delta11
 --         Union all
---           Project k_3, count_7, weight_delta13
---             Project k_3, count_7, weight_delta13 = -1
+--           Project k_3, count_7, weight_delta9
+--             Project k_3, count_7, weight_delta9 = -1
 --               Project k_3, count_7
---                 Input before_delta11
---           Project k_3, count_7, weight_delta14
---             Project k_3, count_7, weight_delta14 = 1
+--                 Input before_delta7
+--           Project k_3, count_7, weight_delta10
+--             Project k_3, count_7, weight_delta10 = 1
 --               Project k_3, count_7
 --                 Project k_3, count_7 = coalesce(count_7, 0)
 --                   Filter (count_7 > 0)
---                     Input merged_delta12
+--                     Input merged_delta8
+-- change_delta16:
+--   Filter (weight_delta15 <> 0)
+--     Aggregate by [vk_1, w_2] of [weight_delta15 = sum(weight_delta14)]
+--       Project vk_1 = vk, w_2 = w, weight_delta14 = nearly_weight
+--         Input visit@change
 -- change:
 --   Filter (weight_delta19 <> 0)
 --     Aggregate by [w_10, n_11] of [weight_delta19 = sum(weight_delta18)]
 --       Project w_10 = w_2, n_11 = n_9, weight_delta18
 --         Union all
---           Project vk_1, w_2, k_8, n_9, weight_delta2
+--           Project vk_1, w_2, k_8, n_9, weight_delta12
 --             Join inner on (vk_1 = k_8)
---               Input change_delta3
+--               Input change_delta13
+--               Scan visit@before [vk, w]
+--           Project vk_1, w_2, k_8, n_9, weight_delta15
+--             Join inner on (vk_1 = k_8)
+--               Input change_delta16
 --               Project k_8 = k_3, n_9 = count_7
 --                 Aggregate by [k_3] of [count_7 = count(*)]
---                   Join semi on (k_3 <=> key_delta4)
---                     Scan event@before [k]
---                     Project key_delta4 = vk_1
---                       Input change_delta3
---           Project vk_1, w_2, k_8, n_9, weight_delta16
---             Join inner on (vk_1 = k_8)
---               Input change_delta17
---               Scan visit [vk, w]
+--                   Join semi on (k_3 <=> key_delta17)
+--                     Scan event [k]
+--                     Project key_delta17 = vk_1
+--                       Input change_delta16
 
 -- name: semi
 select vk from visit where exists (select 1 from event where k = vk and v > w)
@@ -1312,66 +1311,66 @@ select k, v from event where v > (select avg(v) from event where kind = 1)
 -- expected:
 -- change_delta3:
 --   Filter (weight_delta2 <> 0)
---     Aggregate by [k_1, v_3] of [weight_delta2 = sum(weight_delta1)]
---       Project k_1 = k, v_3 = v, weight_delta1 = nearly_weight
---         Input event@change
--- change_delta6:
---   Filter (weight_delta5 <> 0)
---     Aggregate by [kind_6, v_7] of [weight_delta5 = sum(weight_delta4)]
+--     Aggregate by [kind_6, v_7] of [weight_delta2 = sum(weight_delta1)]
 --       Filter (kind_6 = 1)
---         Project kind_6 = kind, v_7 = v, weight_delta4 = nearly_weight
+--         Project kind_6 = kind, v_7 = v, weight_delta1 = nearly_weight
 --           Input event@change
--- before_delta10:
+-- before_delta7:
 --   Join semi on True
---     Aggregate by [] of [part_delta7 = count(v_7), part_delta8 = sum(v_7), part_delta9 = count(*)]
+--     Aggregate by [] of [part_delta4 = count(v_7), part_delta5 = sum(v_7), part_delta6 = count(*)]
 --       Filter (kind_6 = 1)
 --         Scan event@before [kind, v]
 --     Limit 1
 --       Project
---         Input change_delta6
--- merged_delta11:
+--         Input change_delta3
+-- merged_delta8:
 --   Join semi on True
---     Aggregate by [] of [part_delta7 = sum(part_delta7), part_delta8 = sum(part_delta8), part_delta9 = sum(part_delta9)]
+--     Aggregate by [] of [part_delta4 = sum(part_delta4), part_delta5 = sum(part_delta5), part_delta6 = sum(part_delta6)]
 --       Union all
---         Project part_delta7, part_delta8, part_delta9
---           Input before_delta10
---         Project part_delta7, part_delta8, part_delta9
---           Aggregate by [] of [part_delta7 = sum(weight_delta5) filter isnotnull(v_7), part_delta8 = sum((v_7 * weight_delta5)), part_delta9 = sum(weight_delta5)]
---             Input change_delta6
+--         Project part_delta4, part_delta5, part_delta6
+--           Input before_delta7
+--         Project part_delta4, part_delta5, part_delta6
+--           Aggregate by [] of [part_delta4 = sum(weight_delta2) filter isnotnull(v_7), part_delta5 = sum((v_7 * weight_delta2)), part_delta6 = sum(weight_delta2)]
+--             Input change_delta3
 --     Limit 1
 --       Project
---         Input change_delta6
+--         Input change_delta3
+-- change_delta13:
+--   Filter (weight_delta12 <> 0)
+--     Aggregate by [avg(v)_10] of [weight_delta12 = sum(weight_delta11)]
+--       Project avg(v)_10 = avg_9, weight_delta11
+--         Union all
+--           Project avg_9, weight_delta9
+--             Project avg_9, weight_delta9 = -1
+--               Project avg_9 = average_of(part_delta5, part_delta4)
+--                 Input before_delta7
+--           Project avg_9, weight_delta10
+--             Project avg_9, weight_delta10 = 1
+--               Project avg_9 = average_of(part_delta5, part_delta4)
+--                 Project part_delta4 = coalesce(part_delta4, 0), part_delta5 = case((part_delta4 > 0), part_delta5, null), part_delta6 = coalesce(part_delta6, 0)
+--                   Input merged_delta8
 -- change_delta16:
 --   Filter (weight_delta15 <> 0)
---     Aggregate by [avg(v)_10] of [weight_delta15 = sum(weight_delta14)]
---       Project avg(v)_10 = avg_9, weight_delta14
---         Union all
---           Project avg_9, weight_delta12
---             Project avg_9, weight_delta12 = -1
---               Project avg_9 = average_of(part_delta8, part_delta7)
---                 Input before_delta10
---           Project avg_9, weight_delta13
---             Project avg_9, weight_delta13 = 1
---               Project avg_9 = average_of(part_delta8, part_delta7)
---                 Project part_delta7 = coalesce(part_delta7, 0), part_delta8 = case((part_delta7 > 0), part_delta8, null), part_delta9 = coalesce(part_delta9, 0)
---                   Input merged_delta11
+--     Aggregate by [k_1, v_3] of [weight_delta15 = sum(weight_delta14)]
+--       Project k_1 = k, v_3 = v, weight_delta14 = nearly_weight
+--         Input event@change
 -- change:
 --   Filter (weight_delta18 <> 0)
 --     Aggregate by [k_11, v_12] of [weight_delta18 = sum(weight_delta17)]
 --       Project k_11 = k_1, v_12 = v_3, weight_delta17
 --         Project k_1, v_3, weight_delta17
 --           Union all
---             Project k_1, v_3, avg(v)_10, weight_delta2
+--             Project k_1, v_3, avg(v)_10, weight_delta12
 --               Join inner on (cast(v_3 as decimal(12,5)) > avg(v)_10)
---                 Input change_delta3
---                 Project avg(v)_10 = avg_9
---                   Aggregate by [] of [avg_9 = avg(v_7)]
---                     Filter (kind_6 = 1)
---                       Scan event@before [kind, v]
+--                 Input change_delta13
+--                 Scan event@before [k, v]
 --             Project k_1, v_3, avg(v)_10, weight_delta15
 --               Join inner on (cast(v_3 as decimal(12,5)) > avg(v)_10)
 --                 Input change_delta16
---                 Scan event [k, v]
+--                 Project avg(v)_10 = avg_9
+--                   Aggregate by [] of [avg_9 = avg(v_7)]
+--                     Filter (kind_6 = 1)
+--                       Scan event [kind, v]
 
 -- name: correlated_subquery
 select vk, (select sum(v) from event where k = vk) s from visit
