@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.autoview import upkeep
 from nearly.autoview.policies.known import NAMES
 from nearly.errors import EngineError, SchemaError, Unsupported
 from tests.autoview.keen import both, held_still, keen, rows_on_disk
@@ -115,6 +116,27 @@ def test_views_follow_their_tables_or_go(db: nearly.Session) -> None:
     db.drop("shops")
     auto.settle()
     assert all("shops" not in view.tables for view in auto.status().views)
+
+
+def test_views_are_brought_up_to_date(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "_expected", lambda *_: 0.0)
+    auto = held_still(db.autoview("1MB", policy="lru", slowdown=10))
+    for text in QUESTIONS * 2:
+        db.sql(text).exact()
+    kept = {view.kind for view in auto.status().views}
+    for turn in range(3):
+        db.insert("sales", [{"id": 9000 + turn, "shop": "s3", "day": 4, "price": 100}])
+        db.delete("sales", where=f"id = {turn}")
+        auto.settle()
+    tally = auto.status().tally
+    assert tally.moved > tally.lost
+    assert kept == {view.kind for view in auto.status().views}
+    sources = set()
+    for text in QUESTIONS:
+        found, expected, source = both(db, text)
+        assert found.equals(expected)
+        sources.add(source)
+    assert sources - {"native"}
 
 
 def test_what_was_kept_and_learned_survives(catalog: Path, db: nearly.Session) -> None:

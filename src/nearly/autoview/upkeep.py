@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import duckdb
 import pyarrow as pa
 
-from nearly.autoview.estimates import ViewEstimates
+from nearly.autoview.estimates import ViewEstimates, finding
 from nearly.autoview.store import Encoded, MadeView, NoRoom, encoded
 from nearly.engine.deltas.net_change import net_change, planned_delta
 from nearly.engine.deltas.versions import versions_of
@@ -25,6 +25,7 @@ from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Limit, Plan
 from nearly.plan.quoting import native_name
 from nearly.plan.types import FRACTIONS
+from nearly.rewrite.delta.strategy.open_rows import has_open_rows
 
 STAGE_SECONDS = 0.004
 """What a stage of a change takes that has few rows."""
@@ -54,6 +55,8 @@ def moved(
         raise Lost("it has sums of doubles")
     if isinstance(stored.maintained, Limit):
         raise Lost("which rows come after those that go is not known")
+    if has_open_rows(stored.maintained, finding(tables.values())):
+        raise Lost("SQL leaves open which rows it has: what went, computed again, may not be what it stores")
     before = _before(engine.catalog, view, tables)
     pinned = engine.at([*tables.values(), view.table])
     groups = stored.groups_in(view.table.schema)
@@ -126,8 +129,8 @@ def _applied(pinned: Engine, view: MadeView, change: pa.Table, running: Running)
         with pinned.reading([view.table]), local.cursor(running) as cursor:
             cursor.register("nearly_change", given)
             cursor.execute(f"CREATE OR REPLACE TEMP TABLE nearly_moved AS {grouped}")
-            least = cursor.execute(f"SELECT min({weight}) FROM nearly_moved").fetchone()
-            if least is not None and least[0] is not None and least[0] < 0:
+            ((least,),) = cursor.execute(f"SELECT min({weight}) FROM nearly_moved").fetchall()  # all: it is in use until then
+            if least is not None and least < 0:
                 raise Lost("rows went that it did not have")
             shown = f"SELECT {columns} FROM (SELECT *, unnest(range({weight})) FROM nearly_moved)"
             yield from cursor.sql(shown).to_arrow_reader(131_072)
