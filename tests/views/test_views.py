@@ -110,6 +110,26 @@ def test_touching_most_groups_is_expected_to_cost_more(db: nearly.Session, monke
     assert many["touched keys"] < few["touched keys"]
 
 
+def test_columns_without_values_and_tables_without_rows_have_costs(db: nearly.Session) -> None:
+    for name, kinds in (("bare", []), ("unknown", [None, None])):
+        db.register(
+            name, pa.table({"id": pa.array(range(len(kinds)), pa.int64()), "kind": pa.array(kinds, pa.string())}), key=["id"]
+        )
+        view = db.create_view(f"kinds_of_{name}", f"select kind, median(id) as m from {name} group by kind")
+        db.insert(name, [{"id": 10 + each, "kind": None} for each in range(4)])
+        assert expected(db, view.name)["touched keys"] > 0
+        view.refresh()
+        assert rows(db, f"select kind from {view.name}") == [{"kind": None}]
+
+
+def test_a_file_that_is_gone_is_named_by_a_refresh(db: nearly.Session, tmp_path: Path) -> None:
+    view = db.create_view("medians", "select shop, median(price) as m from sales group by shop")
+    db.insert("sales", [{"id": 6, "shop": "c", "price": 7}])
+    (tmp_path / "sales.parquet").unlink()
+    with pytest.raises(EngineError, match=r"sales\.parquet"):
+        view.refresh()
+
+
 def expected(db: nearly.Session, name: str) -> dict[str, float]:
     """What each way to refresh a view is expected to take."""
     move = db._views.maintenance.ahead(name)

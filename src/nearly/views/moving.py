@@ -190,13 +190,14 @@ class Move:
         found = self.pinned.get(table.lower()) or self.engine.catalog.table(table)
 
         def count() -> float:
-            rows, seen = self.engine.native.reader.distinct(found, column, LOOKED_AT)
-            values = float(seen)
+            with self.engine.reading([found]):
+                rows, seen = self.engine.native.reader.distinct(found, column, LOOKED_AT)
+            values = float(max(seen, 1))
             for _ in range(ITERATIONS if seen < rows else 0):
-                values = seen / -math.expm1(-rows / values)
+                values = max(seen, 1) / -math.expm1(-rows / values)
             return values if seen < rows else math.inf
 
-        return self.engine.native.recent.answer(("different", found.base.manifest.paths[0], column), count)
+        return self.engine.native.recent.answer(("different", found.base.manifest.paths[:1], column), count)
 
     def _followers(self, table: str) -> int:
         """How many views follow a table; this one does."""
