@@ -147,6 +147,16 @@ def test_groups_are_added_to(text: str, grows: bool, few: int, history: Historie
     store.close()
 
 
+def test_the_engine_of_states_does_not_stop_to_tidy_up(history: Histories) -> None:
+    """A checkpoint of all states within a refresh would take many times as long as the refresh."""
+    store = StateStore(history.db._engine)
+    with store._native.cursor() as cursor:
+        found = cursor.execute("SELECT current_setting('checkpoint_threshold')").fetchone()
+    assert found is not None
+    assert "TiB" in found[0]
+    store.close()
+
+
 @pytest.mark.parametrize("kind", ["cross", "left"])
 def test_a_side_without_columns_shifts_none_of_the_others(kind: str, history: Histories) -> None:
     """Such a side has a column for the engine alone, which may come first."""

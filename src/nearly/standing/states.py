@@ -39,6 +39,9 @@ _DISK = "standing_disk"
 MOST_DEAD = 0.25
 """A state is written anew when so large a share of its rows are deleted ones, whose memory is not free before."""
 
+NEVER = "1000TB"
+"""Changes after which the engine goes through all its tables by itself, in the midst of a refresh; `tidy` frees what is deleted."""
+
 FEW_GROUPS = 5_000
 """So many groups are written anew with what is added; of more, those that are touched are changed where they lie."""
 
@@ -81,6 +84,8 @@ class StateStore:
     def __init__(self, engine: Engine) -> None:
         self.lock = threading.RLock()
         self._native = Native(engine.functions.live, MOST_CELLS)
+        with self._native.cursor() as cursor:
+            cursor.execute(f"SET GLOBAL checkpoint_threshold = {native_text(NEVER)}")
         self.engine = copy.copy(engine)
         self.engine.native = replace(engine.native, samples=FirstUnits(self._native))
         self._states: dict[tuple[str, tuple[str, ...]], StateRows] = {}
