@@ -22,7 +22,7 @@ import pyarrow as pa
 from nearly.autoview.candidates import Candidate
 from nearly.autoview.estimates import ViewEstimates
 from nearly.autoview.experiments import Experiment, Experiments, Outcome, Side
-from nearly.autoview.lookups import Lookup, Lookups
+from nearly.autoview.lookups import KnownServing, Lookups
 from nearly.autoview.making import Making, Usual, over
 from nearly.autoview.mining import Fact, Mining
 from nearly.autoview.options import Holding, Occasion, Option
@@ -82,7 +82,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuery:
     """A query on its way: what is asked, over which views it is cheapest, and its end."""
 
     prepared: Prepared
@@ -142,7 +142,7 @@ class Keeping:
             found = {view.id: self.shares.get((question, view.id)) for view in views}
             measured = {id_: share for id_, share in found.items() if share is not None}
             best = self.rewriter.reuse(prepared, prepared.query.plan, views, measured)
-            known = self.lookups.add(question, Lookup(prepared, changes, zone, best))
+            known = self.lookups.add(question, KnownServing(prepared, changes, zone, best))
         return known.best
 
     @deep_recursion()
@@ -150,7 +150,7 @@ class Keeping:
         """Answer a query, and perhaps make a view on the way."""
         self.tally.queries += 1
         began = time.perf_counter()
-        asked = Asked(prepared, question_of(prepared), best, ending or Ending())
+        asked = AskedQuery(prepared, question_of(prepared), best, ending or Ending())
         made = None
         if self._usually(asked).seconds >= SMALLEST:
             made = self._pass_one(asked)
@@ -174,7 +174,7 @@ class Keeping:
             self.mining.note_rows(prepared, course.rows.num_rows)
         return course
 
-    def _usually(self, asked: Asked) -> Usual:
+    def _usually(self, asked: AskedQuery) -> Usual:
         """What a query takes over the views that it has."""
         known = self._usual.get(asked.used)
         return Usual(asked.best.seconds, None if known is None else known.measured)
@@ -184,12 +184,12 @@ class Keeping:
         plain = self._usual.get((question, ()))
         return option if plain is None else replace(option, gain=option.gain * plain.scale, cost=option.cost * plain.scale)
 
-    def _pass_by(self, asked: Asked) -> None:
+    def _pass_by(self, asked: AskedQuery) -> None:
         """Make nothing; the policy is told of the query when it is told of anything."""
         self.step += 1
         self._told.append(partial(self.policy.asked, asked.question, self.step))
 
-    def _pass_one(self, asked: Asked) -> Rewriting | None:
+    def _pass_one(self, asked: AskedQuery) -> Rewriting | None:
         """The rest of the query over a view that was made for it, and what both were expected to take; None where none was made."""
         mined = self.mining.known(asked.prepared, asked.best.seconds)
         if not self.deciding.acquire(blocking=False):
@@ -233,7 +233,7 @@ class Keeping:
             return self.engine.planner.is_current(prepared)
         return False
 
-    def _make(self, asked: Asked, moment: Occasion, candidate: Candidate, option: Option) -> Rewriting | None:
+    def _make(self, asked: AskedQuery, moment: Occasion, candidate: Candidate, option: Option) -> Rewriting | None:
         prepared, usual = asked.prepared, self._usually(asked)
         intended = self.making.intention(prepared, candidate, option, list(self.store.kept.values()))
         if intended is None or self.policy.victims(moment, option, min(option.bytes, self.store.limit)) is None:
@@ -284,7 +284,7 @@ class Keeping:
     def moment(self, question: str = "") -> Occasion:
         return self._moment(question, ())
 
-    def _note_cost(self, asked: Asked, kept: MadeView, cost: float, took: float) -> None:
+    def _note_cost(self, asked: AskedQuery, kept: MadeView, cost: float, took: float) -> None:
         """What making a view cost its query, as far as is known."""
         kept.holding.cost = max(0.0, cost)
         self.tally.spent += max(0.0, cost)
@@ -294,7 +294,7 @@ class Keeping:
         moment = self._moment(asked.question, ())
         self._told.append(lambda: self.policy.made(kept.holding, moment))
 
-    def _read(self, asked: Asked, rewriting: Rewriting) -> QueryOutcome:
+    def _read(self, asked: AskedQuery, rewriting: Rewriting) -> QueryOutcome:
         """The rows of a query over views; over the tables alone where a view is gone, or its files are not what they were."""
         if not rewriting.views:
             return QueryOutcome(self._rows(asked, rewriting), ())
@@ -313,12 +313,12 @@ class Keeping:
         query = asked.prepared.query
         return QueryOutcome(None if query is None else self._rows(asked, Rewriting(query.plan, (), 0.0)), ())
 
-    def _rows(self, asked: Asked, rewriting: Rewriting) -> pa.Table | None:
+    def _rows(self, asked: AskedQuery, rewriting: Rewriting) -> pa.Table | None:
         tables = [*asked.prepared.snapshot, *(each.table for each in rewriting.views)]
         with self.engine.reading(tables):
             return self.engine.until(asked.ending).at(tables).native_rows(rewriting.plan)
 
-    def _note_uses(self, asked: Asked) -> None:
+    def _note_uses(self, asked: AskedQuery) -> None:
         self.tally.served += 1
         moment = self._moment(asked.question, ())
         for view in asked.best.views:
@@ -331,7 +331,7 @@ class Keeping:
         if self.lookups.compares(asked.question):
             self._compare(asked)
 
-    def _compare(self, asked: Asked) -> None:
+    def _compare(self, asked: AskedQuery) -> None:
         """Queue experiments with other views that would have served a question: estimates may have chosen the wrong one."""
         prepared, question = asked.prepared, asked.question
         if prepared.query is None:
@@ -344,7 +344,7 @@ class Keeping:
             side = Side(each.plan, (*prepared.snapshot, view.table))
             self.experiments.add(Experiment(question, view.id, side, unused, frozenset({view.id})), urgent=False)
 
-    def _gain(self, asked: Asked, view: MadeView) -> float:
+    def _gain(self, asked: AskedQuery, view: MadeView) -> float:
         """What a use gains: measured, or expected until the experiment that is queued for it was run."""
         prepared, best = asked.prepared, asked.best
         known = self.gains.get((asked.question, view.id))

@@ -13,7 +13,7 @@ REMEMBERED = 256
 
 
 @dataclass(slots=True)
-class Lookup:
+class KnownServing:
     """A query over the views that make it cheapest, among those that were kept when there had been so many changes of them."""
 
     prepared: Prepared
@@ -28,15 +28,15 @@ class Lookups:
     """The last lookups, by question."""
 
     def __init__(self) -> None:
-        self._known: Remembered[str, Lookup] = Remembered(REMEMBERED)
+        self._known: Remembered[str, KnownServing] = Remembered(REMEMBERED)
 
-    def get(self, question: str, prepared: Prepared, changes: int, zone: str) -> Lookup | None:
+    def get(self, question: str, prepared: Prepared, changes: int, zone: str) -> KnownServing | None:
         """What was found for a planned query, if nothing that it hangs on is another; an equal plan of the text is another."""
         known = self._known.get(question)
         right = known is not None and known.prepared is prepared and (known.changes, known.zone) == (changes, zone)
         return known if right else None
 
-    def add(self, question: str, lookup: Lookup) -> Lookup:
+    def add(self, question: str, lookup: KnownServing) -> KnownServing:
         """Remember it; functions of users live as long as their query only."""
         return lookup if lookup.prepared.functions else self._known.add(question, lookup)
 
