@@ -2,7 +2,7 @@
 
 A query runs by the kernel that nearly chooses, which must be the native one unless the fixture says otherwise, and once more by the
 spark kernel, where its plan is rendered back to SQL: a wrong plan shows up twice. What needs no Spark is answered without its jobs;
-on several sites every third query of a feature is enough for a quick run.
+every fourth query, and on several sites every twelfth of a feature, is enough for a quick run.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def runs() -> Iterator[Any]:
     for place, case in enumerate(CASES):
         asks_spark = case.notes.keys() & {"error", "kernel"} or "unnamed" in str(case)  # Spark names what has no name
         count = ONE if asks_spark else DRIVER
-        yield pytest.param(case, count, id=f"{case}-{count}", marks=[pytest.mark.long] if place % 3 else [])
+        yield pytest.param(case, count, id=f"{case}-{count}", marks=[pytest.mark.long] if place % 4 else [])
     for feature in sorted(SPREAD):
         for place, case in enumerate(each for each in CASES if each.feature == feature):
             if place % 4 < 2:
@@ -119,7 +119,7 @@ def test_agrees_with_spark(case: QueryCase, executors: int, sessions: Sessions, 
 
 def planned() -> list[Any]:
     cases = [case for case in CASES if case.feature in PLANNED and "error" not in case.notes]
-    return [pytest.param(case, id=str(case), marks=[pytest.mark.long] if place % 3 else []) for place, case in enumerate(cases)]
+    return [pytest.param(case, id=str(case), marks=[pytest.mark.long] if place % 4 else []) for place, case in enumerate(cases)]
 
 
 @pytest.mark.parametrize("case", planned())
