@@ -16,8 +16,9 @@ from nearly.autoview.store import Encoded, MadeView, NoRoom, encoded
 from nearly.engine.deltas.net_change import net_change, planned_delta
 from nearly.engine.deltas.versions import versions_of
 from nearly.engine.engine import Engine
-from nearly.engine.native.failures import NativeFailure
+from nearly.engine.native.failures import NativeFailure, read_in_batches
 from nearly.engine.native.running import Running
+from nearly.engine.plans import BrokenOff
 from nearly.engine.storage.catalog import Catalog
 from nearly.engine.storage.layouts import Table
 from nearly.errors import NearlyError, UnknownName
@@ -115,7 +116,10 @@ def _expected(
 
 
 def _applied(pinned: Engine, view: MadeView, change: pa.Table, running: Running) -> Iterator[pa.RecordBatch]:
-    """The stored rows with what came and without what went, as a bag; `Lost` where something went that was not there."""
+    """The stored rows with what came and without what went, as a bag; `Lost` where something went that was not there.
+
+    Interrupting `running` ends it with `BrokenOff`.
+    """
     names = list(view.candidate.stored.columns)
     weight = "nearly_weight"
     given = change.rename_columns([*names, weight])
@@ -133,6 +137,8 @@ def _applied(pinned: Engine, view: MadeView, change: pa.Table, running: Running)
             if least is not None and least < 0:
                 raise Lost("rows went that it did not have")
             shown = f"SELECT {columns} FROM (SELECT *, unnest(range({weight})) FROM nearly_moved)"
-            yield from cursor.sql(shown).to_arrow_reader(131_072)
+            yield from read_in_batches(cursor.sql(shown), 131_072)
+    except duckdb.InterruptException as trouble:
+        raise BrokenOff from trouble
     except duckdb.Error as trouble:
         raise Lost(str(trouble)) from trouble

@@ -185,6 +185,8 @@ class Worker:
             logger.info("%s is dropped, since its tables changed: %s", view.name, reason)
             keeping.evict(view.id, lost=True)
             return
+        except BrokenOff:  # by a query, which goes first; the view waits
+            return
         if keeping.store.kept.get(view.id) is not view:  # a query made it again meanwhile
             return
         keeping.experiments.flush(view.id)

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from nearly.engine.engine import Engine
-from nearly.engine.native.failures import explained
+from nearly.engine.native.failures import explained, read_in_batches
 from nearly.engine.native.running import Running
 from nearly.engine.storage.layouts import Table
 from nearly.plan.nodes import Plan
@@ -34,7 +34,7 @@ def plan_batches(engine: Engine, plan: Plan, tables: Sequence[Table], running: R
     local.configure(engine.native.settings)
     try:
         with local.loaded(statics, running), local.cursor(running) as cursor:
-            yield from cursor.sql(sql).to_arrow_reader(BATCH_ROWS)
+            yield from read_in_batches(cursor.sql(sql), BATCH_ROWS)
     except duckdb.Error as trouble:
         if running is not None and isinstance(trouble, duckdb.InterruptException):
             raise BrokenOff from trouble

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from nearly.engine.changes.given_rows import arrow_schema
 from nearly.engine.engine import Engine
-from nearly.engine.native.failures import final
+from nearly.engine.native.failures import final, read_in_batches
 from nearly.engine.native.reading import literal_path
 from nearly.engine.storage.blocks import target_for
 from nearly.engine.storage.durable import flush, writing_in
@@ -129,7 +129,7 @@ def batches_of(engine: Engine, query: str, inputs: dict[str, pa.Table] | None = 
         with local.cursor() as cursor:
             for name, table in (inputs or {}).items():
                 cursor.register(name, table)
-            yield from cursor.sql(query).to_arrow_reader(BATCH_ROWS)
+            yield from read_in_batches(cursor.sql(query), BATCH_ROWS)
     except duckdb.Error as trouble:
         raise final(trouble) from trouble
 

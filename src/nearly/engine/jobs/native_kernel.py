@@ -26,7 +26,7 @@ from nearly.engine.jobs.stages import Stage, Tail, cut
 from nearly.engine.jobs.turns import Turns
 from nearly.engine.native.durations import Durations
 from nearly.engine.native.engine import Fragment, Native, Settings
-from nearly.engine.native.failures import explained, unpacked
+from nearly.engine.native.failures import explained, read_in_batches, unpacked
 from nearly.engine.native.first_units import FirstUnits
 from nearly.engine.native.group_counts import group_counts
 from nearly.engine.native.payload import ERROR, PAYLOAD_SCHEMA, SLOT, StageOutput, decode
@@ -183,7 +183,7 @@ class NativeKernel:
         self.local.configure(self.settings)
         try:
             with self.local.loaded(statics), self.local.cursor() as cursor:
-                yield from cursor.sql(sql).to_arrow_reader(rows)
+                yield from read_in_batches(cursor.sql(sql), rows)
         except duckdb.Error as trouble:
             raise explained(trouble) from trouble
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import duckdb
+import pyarrow as pa
 
 from nearly.engine.native.function_adapters import function_failure
 from nearly.errors import EngineError
@@ -31,6 +33,23 @@ class NativeFailure(Exception):
 def explained(trouble: duckdb.Error) -> Exception:
     """What to raise for an error of the native engine: one of a user's function is final, any other is a question to Spark."""
     return _raised(type(trouble).__name__, str(trouble))
+
+
+_KINDS: dict[str, type[duckdb.Error]] = {"INTERRUPT Error": duckdb.InterruptException, "IO Error": duckdb.IOException}
+
+
+def read_in_batches(rows: duckdb.DuckDBPyRelation, size: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a result, some at a time; what Arrow raises meanwhile is raised as the native engine's error that it was."""
+    reader = rows.to_arrow_reader(size)
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except (OSError, pa.ArrowException) as trouble:
+            text = str(trouble)
+            raise _KINDS.get(text.partition(":")[0], duckdb.Error)(text) from trouble
+        yield batch
 
 
 def final(trouble: duckdb.Error) -> EngineError:
