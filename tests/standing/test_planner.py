@@ -12,7 +12,7 @@ import pytest
 from benchmarks.standings.oracles import Table, exhaustive, least, random_tree
 from nearly.standing.actions import ALL, CHANGE, DISK, Allowed, Prices
 from nearly.standing.operators import JOIN, SCAN, Operator
-from nearly.standing.planner import StateBudget, StateProgramme, Steps, choose
+from nearly.standing.planner import MOST_STEPS, BudgetStep, StateBudget, StateProgramme, Steps, choose, pruned
 from tests.fixtures.long import first_quick
 
 ALLOWED = (Allowed(), Allowed(materialise=False), Allowed(symmetric=False), Allowed(materialise=False, symmetric=False))
@@ -33,6 +33,26 @@ def test_oracle_equals_all_choices(seed: int) -> None:
         found = choose(tree, prices, StateBudget(memory), allowed)
         assert found.seconds == pytest.approx(least(tree, prices, allowed, memory), rel=1e-9, abs=1e-15)
         assert found.memory <= memory
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_law_what_is_left_is_beaten_by_none(seed: int) -> None:
+    """Equal steps are one; many steps become fewer, which are some of them."""
+    pick = random.Random(seed)
+    steps = [BudgetStep(*(float(pick.randint(0, 9)) for _ in range(3))) for _ in range(pick.choice([0, 1, 5, 60]))]
+    as_good = {each for each in steps for other in steps if other != each and _is_beaten(each, other)}
+    assert sorted(map(_needs, pruned(steps))) == sorted(map(_needs, set(steps) - as_good))
+    many = [BudgetStep(float(i), 0.0, float(5 * MOST_STEPS - i)) for i in range(4 * MOST_STEPS)]
+    assert len(pruned(many)) <= MOST_STEPS
+    assert set(pruned(many)) <= set(many)
+
+
+def _is_beaten(step: BudgetStep, other: BudgetStep) -> bool:
+    return other.memory <= step.memory and other.disk <= step.disk and other.seconds <= step.seconds
+
+
+def _needs(step: BudgetStep) -> tuple[float, float, float]:
+    return step.memory, step.disk, step.seconds
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -11,6 +11,7 @@ Law: no choice of one action for each operator within the budget is cheaper (it 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -32,7 +33,7 @@ from nearly.standing.actions import (
 )
 from nearly.standing.operators import Operator
 
-MOST_STEPS = 512
+MOST_STEPS = 128
 """A list of more steps keeps the best of each so-and-so-many-th part of the memory, as the paper's units do (I14)."""
 
 
@@ -146,11 +147,21 @@ def added(first: Steps, second: Steps, budget: StateBudget) -> Steps:
 
 
 def pruned(steps: Iterable[BudgetStep]) -> Steps:
-    """Only the steps that no other one beats."""
+    """Only the steps that no other one beats.
+
+    Of those with less memory, `disks` and `seconds` hold the ones that are not beaten in both, by disk: seconds fall.
+    """
     found: list[BudgetStep] = []
+    disks, seconds = list[float](), list[float]()
     for step in sorted(steps, key=lambda each: (each.memory, each.disk, each.seconds)):
-        if not any(each.disk <= step.disk and each.seconds <= step.seconds for each in found):
-            found.append(step)
+        place = bisect_right(disks, step.disk)
+        if place and seconds[place - 1] <= step.seconds:
+            continue
+        found.append(step)
+        start = end = bisect_left(disks, step.disk)
+        while end < len(disks) and seconds[end] >= step.seconds:
+            end += 1
+        disks[start:end], seconds[start:end] = [step.disk], [step.seconds]
     return tuple(found) if len(found) <= MOST_STEPS else _thinned(found)
 
 
