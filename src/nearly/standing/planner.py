@@ -3,9 +3,10 @@
 D(m) and F(m) are the least seconds in which an operator and all below it give their change, or all their rows, with states of m
 bytes; between them, their change and the rows that another change meets. All fall in steps, so they are lists of steps: the least
 memory (and disk) for each cost. Two inputs share memory in every possible way: their lists are added by (min, +), and what another
-step beats in everything is dropped. That is exact for any budget, where a table over m would have to be as fine as the sizes.
+step beats in everything is dropped. That is exact for any budget, where a table over m would have to be as fine as the sizes, as
+long as no list has more than `MOST_STEPS`; longer ones are thinned, and the choice may then miss the best one a little.
 
-Law: no choice of one action for each operator within the budget is cheaper (it is compared with all of them in the tests).
+Law: until then no choice of one action for each operator within the budget is cheaper (the tests compare it with all of them).
 """
 
 from __future__ import annotations
