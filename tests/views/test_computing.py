@@ -59,4 +59,4 @@ def test_a_view_computed_anew_has_the_rows_of_its_query_and_keeps_its_values(tmp
         planned = db._views.maintenance.plans.of(db._engine, "best", view.text, [db._engine.catalog.table("sales")], ())
         assert planned.stored is not None
         assert values_of(planned.stored.kept)
-        assert view.state.values == values_now(db._engine, planned.stored.kept, planned.inputs)
+        assert view.state.values == values_now(db._engine, planned.stored.kept, planned.inputs, {})

@@ -12,6 +12,7 @@ import pytest
 
 from nearly.engine.storage.layouts import Origin
 from nearly.errors import NearlyError
+from nearly.views import kept_groups
 from nearly.views.moving import Move
 from tests.fixtures import tables
 from tests.fixtures.agreement import difference
@@ -136,6 +137,8 @@ def _has_limit(case: QueryCase) -> bool:
 def test_oracle_a_view_is_its_query(tmp_path: Path, every: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By deltas, also where these small tables would be read again in less time."""
     monkeypatch.setattr(Move, "_too_much", lambda *_: None)
+    monkeypatch.setattr(kept_groups, "FEWEST_READ", -1)
+    monkeypatch.setattr(kept_groups, "MOST_SHARE", 10.0)
     gallery = Gallery(tmp_path, CASES[::every])
     try:
         assert len(gallery.views) >= 400 // every * 0.6

@@ -48,7 +48,7 @@ def kept_and_expected(db: nearly.Session, view: View) -> tuple[Any, Any]:
     """What is kept of the view's values, and what they are in the versions that it is of."""
     move = _planned(db, view)
     assert move.planned.stored is not None
-    return view.state.values, values_now(db._engine, move.planned.stored.kept, move.planned.inputs)
+    return view.state.values, values_now(db._engine, move.planned.stored.kept, move.planned.inputs, {})
 
 
 @pytest.mark.parametrize("seed", first_quick(range(12), 3))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nearly.errors import NearlyError
+from nearly.views import kept_groups
 from nearly.views.moving import Move
 from tests.engine.deltas.histories import Histories
 from tests.fixtures.agreement import difference
@@ -22,6 +23,9 @@ VIEWS = 6
 def test_oracle_views_are_their_queries(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if seed % 4:  # by deltas, also where these small tables would be read again in less time
         monkeypatch.setattr(Move, "_too_much", lambda *_: None)
+    if seed % 3:
+        monkeypatch.setattr(kept_groups, "FEWEST_READ", -1)
+        monkeypatch.setattr(kept_groups, "MOST_SHARE", 10.0)
     pick = random.Random(seed).choice
     world = Histories(tmp_path, pick)
     try:

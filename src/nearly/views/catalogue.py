@@ -24,6 +24,7 @@ from nearly.rewrite.delta.strategy.strategies import WHOLE
 from nearly.views.costs import RefreshCosts
 from nearly.views.definition import PlannedView, plan_view
 from nearly.views.explaining import explained, finding, obstacles
+from nearly.views.kept_groups import drop_groups, make_groups, over_groups, scans, worth_keeping
 from nearly.views.kept_values import values_now
 from nearly.views.maintenance import Maintenance, Overtaken
 from nearly.views.moving import definition_of, redefined
@@ -113,6 +114,10 @@ class Views:
                     self._make(name, definition, there == REPLACE, progress)
             except Overtaken:
                 continue
+            except BaseException:
+                if name not in catalog:
+                    drop_groups(self.engine, name)
+                raise
             self.maintenance.pin(name)
             self.wake()
             return self.get(name)
@@ -124,7 +129,9 @@ class Views:
             refuse_whole(planned)
         leaves = self.maintenance.leaves(planned.inputs)
         with self.engine.catalog.temporary(name) as temporary:
-            staged = written(self.engine, planned, name, temporary, progress, definition.sample is not None)
+            groups, kept = make_groups(self.engine, name, planned, definition.policy, temporary)
+            source = over_groups(planned, groups)
+            staged = written(self.engine, planned, source, name, temporary, progress, definition.sample is not None)
             refuse_no_key(self.engine, NewRows.of(staged), definition.key and planned.key)
             made = Refresh(
                 now(),
@@ -137,9 +144,11 @@ class Views:
                 time.perf_counter() - started,
                 self._estimate(planned, staged.layout.rows),
             )
-            values = {} if planned.stored is None else values_now(self.engine, planned.stored.kept, planned.inputs)
-            state = State(versions_of(planned.inputs), leaves, (made,), values)
+            stored = planned.stored
+            values = {} if stored is None else values_now(self.engine, stored.kept, source.inputs, scans(groups))
+            state = State(versions_of(planned.inputs), leaves, (made,), values, kept)
             commit_whole(self.engine, name, planned, redefined(definition, planned), staged, state, replaced)
+        drop_groups(self.engine, name, kept)
         if planned.stored is not None:  # who reads a change first reads it for this view, too
             for scan in scans_of(planned.stored.kept):
                 self.engine.native.recent.expect(scan.table.partition(AT)[0], (each.source for each in scan.fields))
@@ -221,7 +230,8 @@ class Views:
     def explain(self, text: str) -> str:
         """How a view of this query is maintained."""
         self.engine.life.refuse_over()
-        return explained(plan_view(self.engine, check_query(text).text))
+        planned = plan_view(self.engine, check_query(text).text)
+        return explained(planned, worth_keeping(planned))
 
     def _estimate(self, planned: PlannedView, rows: int) -> dict[str, float]:
         """What computing the view, of so many rows, was expected to take: what it took corrects later estimates."""
@@ -237,6 +247,7 @@ class Views:
         self.refuse_needed(table.name)
         state = self.maintenance.state(table.name)
         self.engine.catalog.drop(table.name)
+        drop_groups(self.engine, table.name)
         self.maintenance.unpin(table.name, state)
 
     def refuse_needed(self, name: str) -> None:

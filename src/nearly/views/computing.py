@@ -5,7 +5,7 @@ Law: the rows are those of the view's plan over the tables given, in no order, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from nearly.engine.storage.layouts import Table
 from nearly.errors import Unsupported
 from nearly.plan.nodes import GroupBy, Input, Plan, Scan
 from nearly.plan.schema import FindTable
+from nearly.rewrite.delta.with_partials import over_stored
 from nearly.rewrite.logical.sizes import size
 from nearly.views.kept_values import Notes, noted
 
@@ -63,17 +64,19 @@ def _length(plan: Plan) -> int:
 
 
 def computed(
-    engine: Engine, table: Table, plan: Plan, values: Sequence[GroupBy], inputs: Sequence[Table], temporary: Path
-) -> tuple[ManyRows, Notes]:
+    engine: Engine, table: Table, plan: Plan, values: Sequence[GroupBy], inputs: Sequence[Table], stored: Mapping[Plan, Plan],
+    temporary: Path,
+) -> tuple[ManyRows, Notes]:  # fmt: skip
     """All rows of a view, in memory, or in files where they are many, and what is to be kept of its values.
 
-    A `NativeFailure` is for Spark to judge. On several sites each is computed by itself.
+    Some of the tables may hold the rows of parts of the plan. A `NativeFailure` is for Spark to judge. On several sites each is
+    computed by itself.
     """
     known = {each.name.lower(): each.schema for each in inputs}
     pinned, given = engine.at(inputs), dict[str, pa.Table]()
-    plans = Shared((plan, *values), ())
+    plans = Shared(tuple(over_stored(each, stored) for each in (plan, *values)), ())
     if engine.cluster.sites.executors == 1:
-        plans = shared((plan, *values), lambda name: known[name.lower()])
+        plans = shared(plans.plans, lambda name: known[name.lower()])
     with engine.reading(inputs):
         for name, part in plans.parts:
             given[name] = pinned.native.run_here(part, given)
@@ -81,5 +84,6 @@ def computed(
         for value, own in zip(values, plans.plans[1:], strict=True):
             with suppress(Unsupported):  # it is not kept then
                 found |= noted(value, pinned.native.run_here(own, given))
-        batches = pinned.native.run_here(plans.plans[0], given).to_batches() if given else plan_batches(engine, plan, inputs)
+        own = plans.plans[0]
+        batches = pinned.native.run_here(own, given).to_batches() if given else plan_batches(engine, own, inputs)
         return collected(batches, table, temporary / "rows"), found

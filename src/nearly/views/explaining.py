@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from nearly.plan.explain import explain
+from collections.abc import Sequence
+
+from nearly.plan.explain import describe, explain
+from nearly.plan.nodes import GroupBy, Plan
 from nearly.plan.schema import FindTable
 from nearly.rewrite.delta.strategy.open_rows import has_open_rows
 from nearly.rewrite.delta.strategy.reasons import Reason
@@ -19,10 +22,10 @@ _TOLD = {
 }
 
 
-def operators(planned: PlannedView, stored: StoredView) -> tuple[Strategy, ...]:
-    """The operators of what a view stores, with how each is maintained."""
+def operators(planned: PlannedView, stored: StoredView, kept: Sequence[Plan] = ()) -> tuple[Strategy, ...]:
+    """The operators of what a view stores, with how each is maintained; the rows of some parts may be `kept`, too."""
     plan = stored.kept
-    return strategies(plan, finding(planned), (plan, *values_of(plan)))
+    return strategies(plan, finding(planned), (plan, *values_of(plan), *kept))
 
 
 def obstacles(planned: PlannedView) -> list[Reason]:
@@ -38,11 +41,11 @@ def is_open(planned: PlannedView) -> bool:
     return planned.stored is not None and has_open_rows(planned.stored.maintained, finding(planned))
 
 
-def strategy_of(planned: PlannedView) -> str:
+def strategy_of(planned: PlannedView, kept: Sequence[Plan] = ()) -> str:
     """The costliest of what the operators of a view need."""
     if planned.stored is None:
         return WHOLE
-    found = {each.strategy for each in operators(planned, planned.stored)}
+    found = {each.strategy for each in operators(planned, planned.stored, kept)}
     return WHOLE if WHOLE in found else TOUCHED if TOUCHED in found else DELTA
 
 
@@ -52,14 +55,15 @@ def finding(planned: PlannedView) -> FindTable:
     return lambda name: known[name.lower()]
 
 
-def explained(planned: PlannedView) -> str:
-    """What is stored, how that is read, and what each operator needs when tables change."""
+def explained(planned: PlannedView, groups: Sequence[GroupBy] = ()) -> str:
+    """What is stored, and which groups beside it, how that is read, and what each operator needs when tables change."""
     lines = [f"maintained: {_TOLD[strategy_of(planned)]}"]
     lines += [f"why: {told(reason)}" for reason in dict.fromkeys(obstacles(planned))]
     stored = planned.stored
     if stored is None:
         return "\n".join(lines)
     lines.append(f"stored: {', '.join(stored.columns)}" + (f"; key {', '.join(planned.key)}" if planned.key else "; no key"))
+    lines += [f"kept beside it, where they are not too many: {describe(each)}" for each in groups]
     lines += ["operators:", *(f"  {each}" for each in operators(planned, stored))]
     if stored.reading is not None:
         lines += ["read by:", explain(stored.reading.plan, None, 1)]

@@ -22,7 +22,7 @@ from nearly.plan.canonical import fingerprint
 from nearly.plan.expressions import Expression, Literal
 from nearly.plan.nodes import GroupBy, Plan, Values
 from nearly.plan.stored_form import restored, stored
-from nearly.rewrite.delta.with_partials import values_of
+from nearly.rewrite.delta.with_partials import over_stored, values_of
 
 Notes = Mapping[str, Any]
 """The rows of values, as JSON can hold them, by what their plans compute."""
@@ -38,17 +38,17 @@ def known_values(plan: Plan, notes: Notes) -> dict[Plan, Plan]:
     return found
 
 
-def values_now(engine: Engine, plan: Plan, tables: Iterable[Table]) -> Notes:
-    """What is to be kept of a plan's values over some tables."""
+def values_now(engine: Engine, plan: Plan, tables: Iterable[Table], stored: Mapping[Plan, Plan]) -> Notes:
+    """What is to be kept of a plan's values over some tables, of which some hold the rows of parts of it."""
     given = list(tables)
     with engine.reading(given):
-        return {name: row for value in values_of(plan) for name, row in _computed(engine, value, given).items()}
+        return {name: row for value in values_of(plan) for name, row in _computed(engine, value, given, stored).items()}
 
 
-def _computed(engine: Engine, value: GroupBy, tables: Sequence[Table]) -> Notes:
+def _computed(engine: Engine, value: GroupBy, tables: Sequence[Table], stored: Mapping[Plan, Plan]) -> Notes:
     """A value from all rows; what the native kernel does not take is not kept."""
     try:
-        return noted(value, engine.at(tables).native.run_here(value))
+        return noted(value, engine.at(tables).native.run_here(over_stored(value, stored)))
     except (NativeFailure, Unsupported):
         engine.life.refuse_over()
         return {}
@@ -64,7 +64,7 @@ def values_moved(engine: Engine, plan: Plan, change: NetChange, after: Mapping[s
                 came = rows.filter(pc.greater(rows.column(rows.num_columns - 1), 0))
                 found |= {fingerprint(value): notes[fingerprint(value)]} | noted(value, came)
             else:
-                found |= _computed(engine, value, tables)
+                found |= _computed(engine, value, tables, {})
     return found
 
 

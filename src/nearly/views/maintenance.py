@@ -7,8 +7,9 @@ moves those below it first, over the same tables.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 
 from nearly.engine.changes.changes import Changes
 from nearly.engine.engine import Engine
@@ -96,7 +97,7 @@ class Maintenance:
             raise EngineError(f"view {view!r} needs table {name!r}, which is gone; register it again, or drop the view") from None
 
     def _refresh(self, name: str, pinned: Pinned, progress: Progress | None) -> Table:
-        with self.engine.catalog.changing(name):
+        with self._turn(name):
             table, state = self.engine.catalog.table(name), self.state(name)
             if self._is_ahead(state, pinned):
                 raise Overtaken
@@ -106,9 +107,24 @@ class Maintenance:
             elif moved != state:  # tables changed, and the views below did not
                 self.engine.catalog.commit_batches([], {table.name: moved.notes})
         self.pin(name)
-        if table.base.gone > COMPACTED or len(table.base.vectors) > COMPACTED_FILES:
-            self.changes.compact_later(table)
+        for each in (table, *self._groups(name)):
+            if each.base.gone > COMPACTED or len(each.base.vectors) > COMPACTED_FILES:
+                self.changes.compact_later(each)
         return table
+
+    @contextmanager
+    def _turn(self, name: str) -> Iterator[None]:
+        """The turn to change a view, and what is kept beside it."""
+        with ExitStack() as turns:
+            turns.enter_context(self.engine.catalog.changing(name))
+            for each in self._groups(name):
+                turns.enter_context(self.engine.catalog.changing(each.name))
+            yield
+
+    def _groups(self, name: str) -> list[Table]:
+        """The tables that are kept beside a view."""
+        catalog = self.engine.catalog
+        return [catalog.table(each) for each, _ in self.state(name).groups.values() if each and each in catalog]
 
     def ahead(self, name: str) -> Move | None:
         """What a refresh would do to a view; those below it are refreshed. None where there is nothing to do."""
@@ -135,8 +151,10 @@ class Maintenance:
         below = self._below(state)
         if any(leaf.lower() not in pinned for leaf in below):  # a view below was replaced meanwhile
             raise Overtaken
-        values = state.values if inputs == state.inputs else {}
-        return State(inputs, {leaf: At.of(pinned[leaf.lower()]) for leaf in sorted(below)}, state.refreshes, values)
+        leaves = {leaf: At.of(pinned[leaf.lower()]) for leaf in sorted(below)}
+        if inputs == state.inputs:
+            return replace(state, leaves=leaves)
+        return State(inputs, leaves, state.refreshes)
 
     def _is_ahead(self, state: State, pinned: Pinned) -> bool:
         """Whether a view is of later versions of its tables; a table that was dropped and made again has none."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ from nearly.engine.storage.view_definition import FULL, INCREMENTAL, ViewDefinit
 from nearly.engine.writing.parquet_writer import Progress
 from nearly.engine.writing.staging import Staged
 from nearly.errors import EngineError
-from nearly.plan.nodes import Plan
+from nearly.plan.nodes import GroupBy, Plan
 from nearly.plan.schema import TableSchema
 from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.delta.strategy.reasons import Reason
@@ -38,6 +38,7 @@ from nearly.views.computing import computed
 from nearly.views.costs import RefreshCosts, corrected
 from nearly.views.definition import PlannedView, RememberedPlans, is_stored_so, loosened, stored_groups
 from nearly.views.explaining import is_open, obstacles, strategy_of
+from nearly.views.kept_groups import KeptGroups, changes_of, known_groups, make_groups, noted, over_groups, scans
 from nearly.views.kept_values import known_values, values_moved, values_now
 from nearly.views.reasons import POLICY_FULL, REPLACED, STORED_OTHERWISE, changed_too_much, no_history, other_zone, spark_only, told
 from nearly.views.staleness import before, changed_rows
@@ -46,11 +47,12 @@ from nearly.views.storing import (
     Mismatch,
     NewRows,
     change_of,
-    commit_change,
+    commit_changes,
     commit_whole,
     difference,
     refuse_no_key,
     written,
+    written_change,
 )
 
 logger = logging.getLogger(__name__)
@@ -160,7 +162,7 @@ class Move:
         cores, scan = self.engine.cluster.sites.cores, self.engine.costs.constants.scan
         costs = RefreshCosts(find_table, cores, scan, self._followers, self._different)
         found = {WHOLE: costs.whole(stored.maintained, self.table.rows)}
-        change = planned_delta(stored.kept, tables, self._kept_rows(stored), values_of(stored.kept))
+        change = planned_delta(stored.kept, tables, self._kept_rows(stored), self._parts(stored))
         if change is not None:
             shared, self.most = (
                 each.delta(change, self.changed, len(stored.columns)) + self._reading_changes(each, stored, tables)
@@ -204,14 +206,24 @@ class Move:
         plain = table.partition(AT)[0]
         return max(1, self.engine.catalog.followers(plain)) if plain in self.engine.catalog else 1
 
+    @cached_property
+    def groups(self) -> tuple[KeptGroups, ...]:
+        """The groups inside the view's query that are kept, as they were."""
+        stored = self.planned.stored
+        return () if stored is None else known_groups(self.engine, stored.kept, self.old.groups)
+
     def _kept_rows(self, stored: StoredView) -> dict[Plan, Plan]:
-        """Where old rows can be read: the view's groups, and the single values inside its query."""
-        return known_values(stored.kept, self.old.values) | stored_groups(self.table, stored)
+        """Where old rows can be read: the view's groups, and the groups and single values inside its query."""
+        return known_values(stored.kept, self.old.values) | scans(self.groups) | stored_groups(self.table, stored)
+
+    def _parts(self, stored: StoredView) -> tuple[GroupBy, ...]:
+        """What is kept beside the view's rows."""
+        return (*values_of(stored.kept), *(each.plan for each in self.groups))
 
     @property
     def _strategy(self) -> str:
         """What a refresh by deltas is called; where a part of the view is computed as a whole, the rest is not."""
-        found = strategy_of(self.planned)
+        found = strategy_of(self.planned, [each.plan for each in self.groups])
         return DELTA if found == WHOLE else found
 
     def _too_much(self, estimates: Mapping[str, float]) -> Reason | None:
@@ -226,17 +238,20 @@ class Move:
     def _by_delta(self, stored: StoredView, estimates: Mapping[str, float]) -> Table:
         before = self.present(self.before)
         with self.engine.reading([self.table]):
-            found = net_change(self.engine, stored.kept, before, self.after, self._kept_rows(stored), values_of(stored.kept))
+            found = net_change(self.engine, stored.kept, before, self.after, self._kept_rows(stored), self._parts(stored))
         self.new = replace(self.new, values=values_moved(self.engine, stored.kept, found, self.after, self.old.values))
         change = change_of(self.engine, self.table, found.rows)
+        groups = changes_of(self.engine, self.groups, found)
         strategy = self._strategy if found.reason is None else WHOLE
         reason = "" if found.reason is None else found.reason
-        return self._committed(change, strategy, reason, estimates)
+        return self._committed(change, strategy, reason, estimates, groups)
 
     def _whole(self, reason: Reason | None, estimates: Mapping[str, float], progress: Progress | None) -> Table:
         """All rows computed anew; what differs is committed, or all of it where that is not known row by row."""
         definition, planned = redefined(self.definition, self.planned), self.planned
         with self.engine.catalog.temporary(self.table.name) as temporary:
+            groups = make_groups(self.engine, self.table.name, planned, definition.policy, temporary, self.old.groups)
+            self.groups, self.new = groups[0], replace(self.new, groups=groups[1])
             if definition == self.definition and planned.is_plain and is_stored_so(self.table, planned):
                 try:
                     return self._compared(reason, estimates, temporary, progress)
@@ -261,7 +276,8 @@ class Move:
         if stored is not None:
             values = values_of(stored.kept) if self.definition.policy != FULL else ()
             try:
-                rows, kept = computed(self.engine, self.table, stored.maintained, values, planned.inputs, temporary)
+                inputs = over_groups(planned, self.groups).inputs
+                rows, kept = computed(self.engine, self.table, stored.kept, values, inputs, scans(self.groups), temporary)
             except NativeFailure:  # for Spark to judge
                 self.engine.life.refuse_over()
             else:
@@ -271,17 +287,25 @@ class Move:
 
     def _written(self, temporary: Path, progress: Progress | None, sampled: bool) -> Staged:
         """All rows in new files, and what is kept of values."""
-        planned = self.planned
+        planned, source = self.planned, over_groups(self.planned, self.groups)
         if planned.stored is not None and self.definition.policy != FULL:
-            self.new = replace(self.new, values=values_now(self.engine, planned.stored.kept, planned.inputs))
-        return written(self.engine, planned, self.table.name, temporary, progress, sampled)
+            self.new = replace(self.new, values=values_now(self.engine, planned.stored.kept, source.inputs, scans(self.groups)))
+        return written(self.engine, planned, source, self.table.name, temporary, progress, sampled)
 
-    def _committed(self, change: Change, strategy: str, reason: str, estimates: Mapping[str, float]) -> Table:
+    def _committed(
+        self, change: Change, strategy: str, reason: str, estimates: Mapping[str, float],
+        groups: Sequence[tuple[KeptGroups, Change]] = (),
+    ) -> Table:  # fmt: skip
         came = 0 if change.came is None else change.came.num_rows
         gone = 0 if change.places is None else len(change.places)
         counts = (came - change.updated, change.updated, gone - change.updated)
         done = self._record(strategy, reason, counts, estimates)
-        return commit_change(self.engine, self.table, change, self.new.after(done))
+        tables = [(self.table, change), *((each.table, changed) for each, changed in groups)]
+        batches = [batch for table, each in tables if (batch := written_change(self.engine, table, each)) is not None]
+        if groups:
+            contents = {batch.table.name: batch.content for batch in batches}
+            self.new = replace(self.new, groups=noted([each for each, _ in groups], self.old.groups, contents))
+        return commit_changes(self.engine, self.table, batches, self.new.after(done))
 
     def _record(self, strategy: str, reason: str, counts: tuple[int, int, int], estimates: Mapping[str, float]) -> Refresh:
         most = self.most if strategy in estimates and strategy != WHOLE else 0.0

@@ -59,20 +59,22 @@ class Refresh:
 class State:
     """`inputs` are the tables and views that a view is made of, `leaves` the tables below them, all in one consistent version.
 
-    `values` are the single values inside the view's query in these versions, as JSON can hold them.
+    `values` are the single values inside the view's query in these versions, as JSON can hold them; `groups` tell by what they
+    compute which tables hold the groups inside it, and the content that these have then.
     """
 
     inputs: Mapping[str, At]
     leaves: Mapping[str, At]
     refreshes: tuple[Refresh, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def notes(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return {
             "inputs": _stored(self.inputs), "leaves": _stored(self.leaves), "refreshes": [each.content for each in self.refreshes],
-            "values": dict(self.values),
+            "values": dict(self.values), "groups": {name: list(at) for name, at in self.groups.items()},
         }  # fmt: skip
 
     def after(self, refresh: Refresh) -> State:
@@ -82,7 +84,8 @@ class State:
 def state_of(notes: Mapping[str, Any]) -> State:
     """The state of which the notes were made."""
     refreshes = tuple(Refresh(dt.datetime.fromisoformat(time), *rest) for time, *rest in notes["refreshes"])
-    return State(_read(notes["inputs"]), _read(notes["leaves"]), refreshes, notes.get("values", {}))
+    groups = {name: (table, content) for name, (table, content) in notes.get("groups", {}).items()}
+    return State(_read(notes["inputs"]), _read(notes["leaves"]), refreshes, notes.get("values", {}), groups)
 
 
 def versions_of(tables: Iterable[Table]) -> dict[str, At]:

@@ -6,7 +6,7 @@ Law: rows and notes are committed together; a process that dies at any point lea
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -25,6 +25,7 @@ from nearly.engine.native.failures import NativeFailure
 from nearly.engine.native.places import Positions
 from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.plans import plan_batches
+from nearly.engine.storage.batches import Batch, after
 from nearly.engine.storage.blocks import target_for
 from nearly.engine.storage.clustering import Clustering
 from nearly.engine.storage.durable import writing_in
@@ -76,13 +77,17 @@ class _Place:
 
 
 def written(
-    engine: Engine, planned: PlannedView, name: str, temporary: Path, progress: Progress | None = None, sampled: bool = False
-) -> Staged:
-    """All rows of a view in new files, complete but known to nobody; those of a view that is `sampled` by their tickets."""
+    engine: Engine, planned: PlannedView, source: PlannedView, name: str, temporary: Path, progress: Progress | None = None,
+    sampled: bool = False,
+) -> Staged:  # fmt: skip
+    """All rows of a view in new files, complete but known to nobody; those of a view that is `sampled` by their tickets.
+
+    `source` is the same view over what is kept of it.
+    """
     destination = new_directory(engine.catalog, name, BASE)
     there = _Place(temporary / destination.name, destination, _tickets(engine, planned) if sampled else None)
     try:
-        return _staged(engine, planned, _native(engine, planned, there.tickets), there, progress)
+        return _staged(engine, source, _native(engine, source, there.tickets), there, progress)
     except NativeFailure:  # for Spark to judge
         shutil.rmtree(there.source, ignore_errors=True)
         return _staged(engine, planned, _by_spark(engine, planned), replace(there, tickets=None), progress)
@@ -239,19 +244,37 @@ def _refuse_taken(engine: Engine, table: Table, came: pa.Table, went: pa.Table) 
         raise Mismatch
 
 
-def commit_change(engine: Engine, table: Table, change: Change, state: State) -> Table:
-    """Change stored rows; where no row does, only what is known of the view changes."""
+@dataclass(frozen=True, slots=True)
+class WrittenChange:
+    """The batch of a table's change, whose files are written in a directory, but known to nobody."""
+
+    table: Table
+    batch: Batch
+    directory: Path
+
+    @property
+    def content(self) -> str:
+        """The content of the table after it."""
+        return after(self.table, [self.batch]).content
+
+
+def written_change(engine: Engine, table: Table, change: Change) -> WrittenChange | None:
+    """The batch of a change; none where no row does."""
     if change.is_empty:
-        (changed,) = engine.catalog.commit_batches([], {table.name: state.notes})
-        return changed
+        return None
     directory = new_batch_directory(engine, table)
-    batch = write_batch(engine, table, change, directory)
+    return WrittenChange(table, write_batch(engine, table, change, directory), directory)
+
+
+def commit_changes(engine: Engine, table: Table, changes: Sequence[WrittenChange], state: State) -> Table:
+    """Change stored rows of a view, and of what is kept beside it, together with what is known of the view."""
     try:
-        (changed,) = engine.catalog.commit_batches([(table, batch)], {table.name: state.notes})
+        changed = engine.catalog.commit_batches([(each.table, each.batch) for each in changes], {table.name: state.notes})
     except Conflict:
-        shutil.rmtree(directory, ignore_errors=True)
+        for each in changes:
+            shutil.rmtree(each.directory, ignore_errors=True)
         raise
-    return changed
+    return next(each for each in changed if each.name == table.name)
 
 
 def _sides(table: Table, delta: pa.Table) -> tuple[pa.Table, pa.Table]:

@@ -74,6 +74,8 @@ class Catalog:
             self._remove_drafts()
             for directory in self._directories():
                 self._sweep(directory)
+            for each in self._hidden():
+                self._forget_orphan(each)
 
     @property
     def _tables(self) -> Path:
@@ -83,7 +85,15 @@ class Catalog:
     def names(self) -> tuple[str, ...]:
         """The tables, as they were named, in order."""
         found = (self._load(directory) for directory in self._directories())
-        return tuple(sorted(table.name for table in found if table is not None))
+        return tuple(sorted(table.name for table in found if table is not None and not table.origin.is_hidden))
+
+    def hidden(self, owner: str) -> tuple[str, ...]:
+        """The tables that belong to a view, and that nobody else knows."""
+        return tuple(table.name for table in self._hidden() if table.origin.locations[0].lower() == owner.lower())
+
+    def _hidden(self) -> list[Table]:
+        found = (self._load(directory) for directory in self._directories())
+        return [table for table in found if table is not None and table.origin.is_hidden]
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -335,13 +345,21 @@ class Catalog:
     def drop(self, name: str) -> None:
         """Forget a table and remove the files the library wrote for it; the user's own files stay."""
         with self.lock():
-            directory = self._present(name)
-            with writing_in(directory):
-                (directory / HEAD).unlink()
-                for left in (directory / name for name in _BESIDE):
-                    shutil.rmtree(left, ignore_errors=True)
-                (directory / _WRITER).unlink(missing_ok=True)
-                self._sweep(directory, pins=False)
+            self._forget(self._present(name))
+
+    def _forget(self, directory: Path) -> None:
+        with writing_in(directory):
+            (directory / HEAD).unlink()
+            for left in (directory / name for name in _BESIDE):
+                shutil.rmtree(left, ignore_errors=True)
+            (directory / _WRITER).unlink(missing_ok=True)
+            self._sweep(directory, pins=False)
+
+    def _forget_orphan(self, table: Table) -> None:
+        """Forget a hidden table whose view was never finished, and is not being made by anybody."""
+        home = self.directory(table.origin.locations[0])
+        if self._load(home) is None and not any(home.glob(f"{TEMPORARY}*")):
+            self._forget(self.directory(table.name))
 
     def pin(self, table: Table) -> Pin | None:
         """What keeps a table in the files it has, once a query's log says so; None when they were replaced meanwhile."""

@@ -21,6 +21,8 @@ _CAME = re.compile(r"/(?:changes|base)-[0-9a-f]{12}/(?:[^/]+=[^/]+/)*came[^/]*\.
 _GONE_HERE = re.compile(r"/gone_[^/]*\.parquet$")
 AT = "@"
 """Between the name of a table and the number of a version: no table's name has it."""
+GROUPS = "groups"
+"""The origin of a table that holds groups inside a view's query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Origin:
     """Where a table's rows came from: files used in place (`parquet`, `delta`, `iceberg`), or a source that was copied.
 
     Copied are the kinds `dataframe`, `table`, `csv`, `json` and `remote`. A source with versions of its own has the one that the
-    table is at.
+    table is at. Of the kind `groups` are tables that belong to the view at their location, and that nobody else knows.
     """
 
     kind: str
@@ -38,6 +40,10 @@ class Origin:
     def __str__(self) -> str:
         at = "" if self.version is None else f"version {self.version}"
         return f"{self.kind} {', '.join(self.locations)} {at}".strip()
+
+    @property
+    def is_hidden(self) -> bool:
+        return self.kind == GROUPS
 
     @property
     def in_place(self) -> bool:

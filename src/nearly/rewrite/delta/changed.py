@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from nearly.errors import Unsupported
 from nearly.plan.binding.scope import FreshNames
-from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal
-from nearly.plan.nodes import Filter, GroupBy, Input, Output, Plan, Project, Scan, SetOperation, passed
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, conjunction
+from nearly.plan.nodes import Filter, GroupBy, Input, Join, Output, Plan, Project, Scan, SetOperation, passed
 from nearly.plan.properties import keys
 from nearly.plan.schema import TableSchema
 from nearly.plan.types import BOOLEAN, LONG
@@ -171,13 +171,15 @@ class Deltas:
     def now(self, plan: Plan) -> Plan:
         """The plan over the tables as they are; what did not change is read from where its old rows lie.
 
-        A single value that is kept is what it was, and how it changed.
+        Groups and single values that are kept are what they were, and how they changed.
         """
         if not self.stored:
             return plan
         if not self.touches(plan):
             return self.old(plan)
-        return self._value(plan) if plan in self.stored and is_value(plan) else self.computed(plan)
+        if plan not in self.stored or not isinstance(plan, GroupBy):
+            return self.computed(plan)
+        return self._value(plan) if is_value(plan) else self._groups(plan)
 
     def computed(self, plan: Plan) -> Plan:
         """The plan over the tables as they are, though its own old rows may be stored."""
@@ -189,6 +191,17 @@ class Deltas:
             terms = [self.weighted(self.old(plan), plan.columns, ONE), *([] if change is None else [change])]
             self._values[plan] = Project(self.consolidated(self.union(plan.columns, terms), "value").plan, passed(plan.columns))
         return self._values[plan]
+
+    def _groups(self, plan: GroupBy) -> Plan:
+        """Groups that did not change, as they are stored, and those that came."""
+        change = self.kept(plan)
+        if change is None:
+            return self.old(plan)
+        touched = tuple(Output(self.fresh("touched"), key.column) for key in plan.keys)
+        same = [Call(BOOLEAN, "<=>", (key.column, each.column)) for key, each in zip(plan.keys, touched, strict=True)]
+        stay = Join(self.old(plan), Project(change.plan, touched), "anti", conjunction(same))
+        came = Filter(change.plan, Call(BOOLEAN, ">", (change.weight, Literal(LONG, 0))))
+        return SetOperation(Project(stay, passed(plan.columns)), Project(came, passed(plan.columns)), "union", True, plan.columns)
 
     def weighted(self, plan: Plan, columns: Sequence[Column], weight: Expression) -> ChangedRows:
         """Some columns of a plan, and a weight for its rows."""

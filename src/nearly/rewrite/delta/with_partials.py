@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from nearly.plan.binding.scope import FreshNames
@@ -13,35 +13,38 @@ from nearly.rewrite.delta.partials import partials
 
 
 def with_partials(plan: Plan) -> Plan:
-    """The plan whose groupings are partial results, where all their aggregates have some. Law: it has the same rows."""
-    fresh = FreshNames("kept")
+    """The plan whose groupings are partial results, where all their aggregates have some. Law: it has the same rows.
 
-    def change(node: Plan) -> Plan:
-        found = partials(node, fresh) if isinstance(node, GroupBy) else None
-        return node if found is None or found.plan == node else found.finished(found.plan)
-
-    return plan.transform(change)
-
-
-def with_values(plan: Plan) -> Plan:
-    """The plan whose single values, as of scalar subqueries, are partial results, where they have some. Law: it has the same rows.
-
-    Where the row of such a group without keys is kept, only rows that changed are looked at; save when its least or greatest value
-    went.
+    Groupings that are equal stay equal.
     """
-    fresh = FreshNames("value")
+    fresh, known = FreshNames("kept"), dict[Plan, Plan]()
 
     def change(node: Plan) -> Plan:
-        found = partials(node, fresh) if isinstance(node, GroupBy) and is_value(node) else None
-        return node if found is None or found.plan == node else found.finished(found.plan)
+        if isinstance(node, GroupBy) and node not in known:
+            found = partials(node, fresh)
+            known[node] = node if found is None or found.plan == node else found.finished(found.plan)
+        return known.get(node, node)
 
     return plan.transform(change)
 
 
 def values_of(plan: Plan) -> tuple[GroupBy, ...]:
-    """The single values below a plan that can be kept."""
+    """The single values below a plan, as of scalar subqueries, that can be kept.
+
+    Where the row of such a group without keys is kept, only rows that changed are looked at; save when its least or greatest value
+    went.
+    """
+    return tuple(each for each in _partial_groupings(plan) if is_value(each))
+
+
+def groupings_of(plan: Plan) -> tuple[GroupBy, ...]:
+    """The groupings by keys below a plan that can be kept."""
+    return tuple(each for each in _partial_groupings(plan) if not is_value(each))
+
+
+def _partial_groupings(plan: Plan) -> Iterator[GroupBy]:
     below = (node for child in plan.children for node in child.walk())
-    return tuple(dict.fromkeys(node for node in below if isinstance(node, GroupBy) and is_value(node) and _is_partial(node)))
+    return (node for node in dict.fromkeys(below) if isinstance(node, GroupBy) and _is_partial(node))
 
 
 def _is_partial(plan: GroupBy) -> bool:

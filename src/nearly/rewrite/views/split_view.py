@@ -35,7 +35,7 @@ from nearly.plan.schema import FindTable, TableSchema
 from nearly.plan.types import INT, NULL
 from nearly.rewrite.delta.partials import partials
 from nearly.rewrite.delta.strategy.open_rows import settle_ties
-from nearly.rewrite.delta.with_partials import with_values
+from nearly.rewrite.delta.with_partials import with_partials
 from nearly.rewrite.logical.prune import prune
 from nearly.rewrite.logical.sizes import size
 
@@ -54,8 +54,8 @@ class StoredView:
 
     @property
     def kept(self) -> Plan:
-        """The maintained plan in the form that is brought up to date: single values inside it are partial results."""
-        return with_values(self.maintained)
+        """The maintained plan in the form that is brought up to date: groups and single values inside it are partial results."""
+        return with_partials(self.maintained)
 
     def groups_in(self, table: TableSchema) -> dict[Plan, Plan]:
         """Where its groups can be read: they are what is stored. Of other rows nothing is gained by reading them there."""
