@@ -16,6 +16,7 @@ import pyarrow as pa
 from nearly.engine import spark_names
 from nearly.engine.engine import Engine
 from nearly.engine.native.engine import Settings, native
+from nearly.engine.native.failures import read_in_batches
 from nearly.engine.native.pieces import file_runs, row_range
 from nearly.engine.native.reading import gone_rows
 from nearly.engine.native.shares import block_share
@@ -72,7 +73,7 @@ class _Scan:
         engine.configure(self._settings)
         with engine.cursor() as cursor:
             row = run.first_row
-            for batch in cursor.sql(run.sql).to_arrow_reader(BATCH_ROWS):
+            for batch in read_in_batches(cursor.sql(run.sql), BATCH_ROWS):
                 self._task.take(run.file, row, batch)
                 row += batch.num_rows
 

@@ -41,7 +41,7 @@ from nearly.engine.deltas.versions import Tables, versions_of
 from nearly.engine.deltas.workspace import Workspace
 from nearly.engine.engine import Engine
 from nearly.engine.jobs.native_kernel import STATIC_ROWS
-from nearly.engine.native.failures import NativeFailure
+from nearly.engine.native.failures import NativeFailure, read_in_batches
 from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, Unsupported
 from nearly.plan.depth import deep_recursion
@@ -109,7 +109,7 @@ class Found:
         if self._rows is not None:
             yield from self._rows.cast(self.schema).to_batches(BATCH_ROWS)
         elif self._cursor is not None and self.rows:
-            for batch in self._cursor.sql(f'SELECT * FROM "{RESULT}"').to_arrow_reader(BATCH_ROWS):
+            for batch in read_in_batches(self._cursor.sql(f'SELECT * FROM "{RESULT}"'), BATCH_ROWS):
                 yield from pa.Table.from_batches([batch]).rename_columns(self.schema.names).cast(self.schema).to_batches()
 
     def table(self) -> pa.Table:

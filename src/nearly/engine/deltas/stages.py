@@ -25,7 +25,7 @@ from nearly.engine.deltas.workspace import Workspace
 from nearly.plan.dialects import native
 from nearly.plan.nodes import Input, Plan, Scan
 from nearly.plan.quoting import native_name
-from nearly.plan.render import NATIVE, render
+from nearly.plan.render import NATIVE, rendered, text_of
 from nearly.rewrite.delta.empty import Known, without_empty
 from nearly.rewrite.delta.sharpen import sharpen
 
@@ -143,11 +143,8 @@ class StageRunner:
             elif isinstance(leaf, Input) and leaf.source in self._given:
                 read[leaf.source] = self._given[leaf.source]
         shown = [f"{native_name(name)} AS NOT MATERIALIZED ({query})" for name, query in read.items()]
-        sql = _sql(plan)
-        if not shown:
-            return sql
-        named = sql.removeprefix("WITH ")  # parts of the plan that are read several times
-        return f"WITH {', '.join(shown)}{' ' if named == sql else ', '}{named}"
+        repeated, sql = _sql(plan)
+        return f"WITH {', '.join((*shown, *repeated))} {sql}" if shown or repeated else sql
 
     def close(self) -> None:
         """Let go of tables that were held in memory."""
@@ -197,8 +194,12 @@ class StageRunner:
 
 
 @lru_cache(maxsize=1024)
-def _sql(plan: Plan) -> str:
-    return render(plan, NATIVE, _named)
+def _sql(plan: Plan) -> tuple[tuple[str, ...], str]:
+    """What a query reads several times, each under a name, and the query."""
+    tree = rendered(plan, NATIVE, _named)
+    repeated = tree.args.get("with_")
+    tree.set("with_", None)
+    return tuple(text_of(each, NATIVE) for each in (repeated.expressions if repeated is not None else ())), text_of(tree, NATIVE)
 
 
 def _named(leaf: Scan | Input) -> exp.Expr:
