@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from nearly.engine.deltas.several import Moving, PartAddition, PartChange, moving
+from nearly.engine.engine import Engine
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.results import finished
 from nearly.engine.storage.layouts import Table
@@ -124,7 +125,7 @@ class _Course:
         if not is_other and all(tables[name].content == upkeep.tables[name].content for name in tables):
             upkeep.tables = tables
             return StandingRefresh(SAME, "no table changed", 0.0, {}, versions(tables))
-        changed = changed_since(upkeep, tables)
+        changed = changed_between(upkeep.engine, upkeep.tables, tables)
         if upkeep.query.plan is None:
             return cls(upkeep, tables, prediction, changed, True, upkeep.query.reason or "", None, began)
         if is_other:
@@ -204,13 +205,12 @@ class _Course:
         return StandingRefresh(CHANGE, self.reason, took, self.changed, versions(self.tables), len(stages), self.expected)
 
 
-def changed_since(upkeep: Upkeep, tables: Mapping[str, Table]) -> dict[str, Expected]:
-    """Rows that came and went since the last answer, by table, as far as files tell; a row that changed did both."""
+def changed_between(engine: Engine, before: Mapping[str, Table], after: Mapping[str, Table]) -> dict[str, Expected]:
+    """Rows that came and went between versions, by table, as far as files tell; a row that changed did both."""
     found = {}
-    for name, now in tables.items():
-        was = upkeep.tables[name]
-        if was.content != now.content:
-            parts = upkeep.engine.catalog.difference(was, now)
+    for name, now in after.items():
+        if before[name].content != now.content:
+            parts = engine.catalog.difference(before[name], now)
             came, went = (sum(part.most_rows for part in parts if part.weight == sign) for sign in (1, -1))
             found[name] = Expected(float(came), float(went))
     return found

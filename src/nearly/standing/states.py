@@ -31,6 +31,7 @@ from nearly.plan.canonical import fingerprint
 from nearly.plan.expressions import Column
 from nearly.plan.nodes import Input, Output, Plan, Project, Sort
 from nearly.plan.quoting import native_name, native_text
+from nearly.plan.types import BINARY, BOOLEAN, DATE, INTEGERS, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal
 from nearly.rewrite.delta.with_partials import order_of
 from nearly.standing.actions import DISK, MEMORY
 from nearly.standing.merging import anew, merged, without_dead
@@ -44,6 +45,9 @@ NEVER = "1000TB"
 
 FEW_GROUPS = 5_000
 """So many groups are written anew with what is added; of more, those that are touched are changed where they lie."""
+
+FEW_ROWS = 10_000
+"""So few rows, some of which go, are written anew: to find those that go among them takes longer."""
 
 MOST_CELLS = 2_000_000
 """Values of small tables that the engine of states keeps beside them, about 16 MB: each version that was read is another table."""
@@ -193,6 +197,8 @@ class StateStore:
         weight = native_name(change.weight)
         sums = f"coalesce(sum(-{weight}) FILTER ({weight} < 0), 0), coalesce(sum({weight}) FILTER ({weight} > 0), 0), max({weight})"
         ((went, came, most),) = found.execute(f"SELECT {sums} FROM {change.source}")
+        if went and state.columns and state.rows <= FEW_ROWS and all(map(_is_exact, state.columns)):
+            return self._anew(found, state, change, int(came) - int(went))
         if went:
             ((deleted,),) = found.execute(_deletion(state, table, change))
             if deleted != went:
@@ -203,6 +209,19 @@ class StateStore:
         state.rows += int(came) - int(went)
         state.dead += int(went)
         return True
+
+    def _anew(self, found: Moving, state: StateRows, change: PartChange, more: int) -> bool:
+        """Write all rows, each as often as it is there now; there must be so many more than before."""
+        columns, weight = [f"c{place}" for place in range(len(state.columns))], native_name(change.weight)
+        given = ", ".join(f"{native_name(name)} AS {column}" for name, column in zip(change.columns, columns, strict=True))
+        table, shown = self._table(found, state), ", ".join(columns)
+        both = f"SELECT {shown}, 1 AS times FROM {table} UNION ALL SELECT {given}, {weight} AS times FROM {change.source}"
+        net = f"SELECT {shown}, sum(times)::BIGINT AS times FROM ({both}) GROUP BY {shown} HAVING sum(times) > 0"
+        ((rows,),) = found.execute(
+            f"CREATE OR REPLACE TABLE {table} AS SELECT {shown} FROM (SELECT {shown}, unnest(range(times)) FROM ({net}))"
+        )
+        expected, state.rows, state.dead = state.rows + more, int(rows), 0
+        return state.rows == expected
 
     def add(self, found: Moving, state: StateRows, addition: PartAddition) -> None:
         """Add to kept groups; groups of which nothing is left go, save the one of all rows."""
@@ -275,6 +294,11 @@ def _deletion(state: StateRows, table: str, change: PartChange) -> str:
         f"FROM {table} AS kept JOIN ({numbered}) AS gone ON {test}"
     )
     return f"DELETE FROM {table} WHERE rowid IN (SELECT place FROM ({met}) WHERE nth <= -weight)"
+
+
+def _is_exact(column: Column) -> bool:
+    """Whether equal values of a column are the same, which zeros of two signs are not."""
+    return column.type in (BOOLEAN, *INTEGERS, STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ) or isinstance(column.type, Decimal)
 
 
 def _same(place: int, change: PartChange) -> str:

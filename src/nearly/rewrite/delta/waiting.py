@@ -1,7 +1,7 @@
 """Waiting rows: those of one side of a join whose partner, told by a key of the other side's table, has not arrived.
 
-Law: a row that comes to a table that only grows has a key that was not there. So of the rows that were on the other side of a join by
-that key, it meets waiting ones only; what filters make of the table's rows does not matter, since one that they drop is a partner, too.
+Law: a row that comes to a table that only grows has a key that was not there. So of the rows that were on the other side of a join
+by that key, it meets waiting ones only. Filters of the table make no difference: a row that they drop is a partner, too.
 Keys that are declared are taken to be keys, as everywhere: whatever inserts rows refuses those that are there already.
 """
 
