@@ -16,6 +16,7 @@ from nearly.engine.costs import Constants, Costs
 from nearly.engine.storage.layouts import Table
 from nearly.plan.nodes import Join, Plan
 from nearly.rewrite.delta.waiting import LEFT, RIGHT, waiting_rows
+from nearly.standing import refresh as refreshes
 from nearly.standing.actions import Prices
 from nearly.standing.arrivals import Expected, Forecast, History, Past, Prediction
 from nearly.standing.drawing import drawn, status_of
@@ -141,8 +142,12 @@ def judge(arrivals: Arrivals, upkeep: Upkeep) -> None:
 @pytest.mark.parametrize("grows", [True, False])
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("seed", first_quick(range(12), 1))
-def test_law_any_states_give_the_same_answers(text: str, grows: bool, seed: int, tmp_path: Path) -> None:
+def test_law_any_states_give_the_same_answers(
+    text: str, grows: bool, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether rows that wait are written anew, or those that found their partner are looked for."""
     arrivals, pick = Arrivals(tmp_path, seed), random.Random(f"{seed} {text}")
+    monkeypatch.setattr(refreshes, "FEW", pick.choice([0, refreshes.FEW]))
     store = StateStore(arrivals.db._engine)
     upkeep = upkeep_of(arrivals, store, text)
     upkeep.fixed = [*waiting_of(upkeep), *(part for part in parts_of(upkeep) if pick.random() < 0.3)]

@@ -122,8 +122,8 @@ class Prices:
         partners = rows.partners * (self.constants.scan + self.constants.probe)
         made = 0.0 if rows.plan in self.present else partners + mine.rows * self.constants.build
         came = self.constants.stage + self.work(partners + mine.change * self.constants.build) if mine.change else 0.0
-        went = 2 * self.constants.fixed + self.scan(rows.rows, 1, MEMORY)
-        return self.work(made) / self.horizon + came + went
+        renewed = self.constants.stage + 2 * self.scan(rows.rows, max(1, len(rows.plan.columns)), MEMORY)
+        return self.work(made) / self.horizon + came + renewed
 
 
 TELLING = 3

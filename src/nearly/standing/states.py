@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from nearly.engine.deltas.several import Moving, PartAddition, PartChange
+from nearly.engine.deltas.several import Moving, PartAddition, PartChange, PartRenewal
 from nearly.engine.deltas.versions import scans_of
 from nearly.engine.engine import Engine
 from nearly.engine.native.engine import Native
@@ -31,7 +31,6 @@ from nearly.plan.canonical import fingerprint
 from nearly.plan.expressions import Column
 from nearly.plan.nodes import Input, Output, Plan, Project, Sort
 from nearly.plan.quoting import native_name, native_text
-from nearly.plan.types import BINARY, BOOLEAN, DATE, INTEGERS, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal
 from nearly.rewrite.delta.with_partials import order_of
 from nearly.standing.actions import DISK, MEMORY
 from nearly.standing.merging import anew, merged, without_dead
@@ -45,9 +44,6 @@ NEVER = "1000TB"
 
 FEW_GROUPS = 5_000
 """So many groups are written anew with what is added; of more, those that are touched are changed where they lie."""
-
-FEW_ROWS = 10_000
-"""So few rows, some of which go, are written anew: to find those that go among them takes longer."""
 
 MOST_CELLS = 2_000_000
 """Values of small tables that the engine of states keeps beside them, about 16 MB: each version that was read is another table."""
@@ -140,11 +136,7 @@ class StateStore:
         """Have the rows of a query, whose columns are taken by name: one for rows without columns may stand between them."""
         before = self.measured(state.place, found)
         home = self._home(state.place, found)
-        numbered = ", ".join(f"{native_name(name)} AS c{place}" for place, name in enumerate(names))
-        ordered = f" ORDER BY {', '.join(f'c{place}' for place in state.order)}" if state.order else ""
-        body = f"SELECT {numbered} FROM ({sql}){ordered}"
-        if not state.columns:
-            body = f"SELECT 1 AS c0 FROM ({sql})"
+        body = _numbered(sql, names, state) if state.columns else f"SELECT 1 AS c0 FROM ({sql})"
         ((state.rows,),) = found.execute(f"CREATE OR REPLACE TABLE {home}{native_name(state.table)} AS {body}")
         if home:
             found.execute(f"CREATE OR REPLACE VIEW {native_name(state.table)} AS SELECT * FROM {home}{native_name(state.table)}")
@@ -176,13 +168,17 @@ class StateStore:
 
     @contextmanager
     def weighing(self, found: Moving, states: Collection[StateRows]) -> Iterator[None]:
-        """Measure by how many bytes states grow meanwhile, all at once: each by its share of the values that came."""
+        """Measure by how many bytes states grow meanwhile, all at once: each by its share of the values that came.
+
+        One that has fewer values than before has so many bytes less.
+        """
         places = {place: [state for state in states if state.place == place] for place in (MEMORY, DISK)}
         values = {state.table: state.values for state in states}
         before = {place: self.measured(place, found) for place, some in places.items() if some}
         yield
         for place, measured in before.items():
-            grown = max(0, self.measured(place, found) - measured)
+            freed = sum(_let_go(state, values[state.table]) for state in places[place])
+            grown = max(0, self.measured(place, found) - measured + freed)
             came = {state.table: max(0, state.values - values[state.table]) for state in places[place]}
             for state in places[place]:
                 state.bytes += round(grown * came[state.table] / max(1, sum(came.values())))
@@ -197,8 +193,6 @@ class StateStore:
         weight = native_name(change.weight)
         sums = f"coalesce(sum(-{weight}) FILTER ({weight} < 0), 0), coalesce(sum({weight}) FILTER ({weight} > 0), 0), max({weight})"
         ((went, came, most),) = found.execute(f"SELECT {sums} FROM {change.source}")
-        if went and state.columns and state.rows <= FEW_ROWS and all(map(_is_exact, state.columns)):
-            return self._anew(found, state, change, int(came) - int(went))
         if went:
             ((deleted,),) = found.execute(_deletion(state, table, change))
             if deleted != went:
@@ -210,18 +204,11 @@ class StateStore:
         state.dead += int(went)
         return True
 
-    def _anew(self, found: Moving, state: StateRows, change: PartChange, more: int) -> bool:
-        """Write all rows, each as often as it is there now; there must be so many more than before."""
-        columns, weight = [f"c{place}" for place in range(len(state.columns))], native_name(change.weight)
-        given = ", ".join(f"{native_name(name)} AS {column}" for name, column in zip(change.columns, columns, strict=True))
-        table, shown = self._table(found, state), ", ".join(columns)
-        both = f"SELECT {shown}, 1 AS times FROM {table} UNION ALL SELECT {given}, {weight} AS times FROM {change.source}"
-        net = f"SELECT {shown}, sum(times)::BIGINT AS times FROM ({both}) GROUP BY {shown} HAVING sum(times) > 0"
-        ((rows,),) = found.execute(
-            f"CREATE OR REPLACE TABLE {table} AS SELECT {shown} FROM (SELECT {shown}, unnest(range(times)) FROM ({net}))"
-        )
-        expected, state.rows, state.dead = state.rows + more, int(rows), 0
-        return state.rows == expected
+    def renew(self, found: Moving, state: StateRows, renewal: PartRenewal) -> None:
+        """Write all rows, which are given."""
+        rows = _numbered(renewal.query, renewal.columns, state)
+        ((state.rows,),) = found.execute(f"CREATE OR REPLACE TABLE {self._table(found, state)} AS {rows}")
+        state.dead = 0
 
     def add(self, found: Moving, state: StateRows, addition: PartAddition) -> None:
         """Add to kept groups; groups of which nothing is left go, save the one of all rows."""
@@ -280,6 +267,20 @@ class StateStore:
         found.execute(f"DROP TABLE IF EXISTS {self._home(state.place, found)}{native_name(state.table)}")
 
 
+def _let_go(state: StateRows, before: int) -> int:
+    """The bytes that a state has no more, which had so many values before."""
+    freed = round(state.bytes * max(0.0, 1 - state.values / before)) if before else 0
+    state.bytes -= freed
+    return freed
+
+
+def _numbered(sql: str, names: Sequence[str], state: StateRows) -> str:
+    """The rows of a query under the numbers of a state's columns, in its order."""
+    numbered = ", ".join(f"{native_name(name)} AS c{place}" for place, name in enumerate(names))
+    ordered = f" ORDER BY {', '.join(f'c{place}' for place in state.order)}" if state.order else ""
+    return f"SELECT {numbered} FROM ({sql}){ordered}"
+
+
 def _deletion(state: StateRows, table: str, change: PartChange) -> str:
     """Deletes rows by what tells them apart; else by all columns, of equal ones as many as went."""
     weight = native_name(change.weight)
@@ -294,11 +295,6 @@ def _deletion(state: StateRows, table: str, change: PartChange) -> str:
         f"FROM {table} AS kept JOIN ({numbered}) AS gone ON {test}"
     )
     return f"DELETE FROM {table} WHERE rowid IN (SELECT place FROM ({met}) WHERE nth <= -weight)"
-
-
-def _is_exact(column: Column) -> bool:
-    """Whether equal values of a column are the same, which zeros of two signs are not."""
-    return column.type in (BOOLEAN, *INTEGERS, STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ) or isinstance(column.type, Decimal)
 
 
 def _same(place: int, change: PartChange) -> str:

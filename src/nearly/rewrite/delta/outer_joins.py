@@ -45,7 +45,7 @@ def _changed_rows(deltas: Deltas, plan: Join) -> list[ChangedRows]:
     change = deltas.kept(plan.left)
     if change is None:
         return []
-    return [_joined_now(deltas, plan, change)]
+    return [joined_now(deltas, plan, change)]
 
 
 def _touched_rows(deltas: Deltas, plan: Join) -> list[ChangedRows]:
@@ -85,12 +85,12 @@ def _met(deltas: Deltas, plan: Join, change: ChangedRows) -> ChangedRows:
 
 def _now_and_then(deltas: Deltas, plan: Join, touched: ChangedRows) -> list[ChangedRows]:
     """Touched rows that are in a semi or anti join now, without those that were."""
-    now = _joined_now(deltas, plan, touched)
+    now = joined_now(deltas, plan, touched)
     then = _joined(deltas, plan, touched.plan, deltas.old(plan.right))
     return [now, deltas.weighted(then, plan.columns, negated(touched.weight))]
 
 
-def _joined_now(deltas: Deltas, plan: Join, left: ChangedRows) -> ChangedRows:
+def joined_now(deltas: Deltas, plan: Join, left: ChangedRows) -> ChangedRows:
     """Few left rows with what they meet now: of a right side that is stored, what was and the change, row by row."""
     change = deltas.kept(plan.right) if plan.right in deltas.stored else None
     if change is None:

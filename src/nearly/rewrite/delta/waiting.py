@@ -3,18 +3,20 @@
 Law: a row that comes to a table that only grows has a key that was not there. So of the rows that were on the other side of a join
 by that key, it meets waiting ones only. Filters of the table make no difference: a row that they drop is a partner, too.
 Keys that are declared are taken to be keys, as everywhere: whatever inserts rows refuses those that are there already.
+Law of renewals: rows that wait now are those that waited and met nothing that came, and those that came and meet nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from nearly.plan.expressions import Call, Column, conjunction
-from nearly.plan.nodes import Field, Filter, Join, Plan, Project, Scan
+from nearly.plan.nodes import Field, Filter, Join, Plan, Project, Scan, SetOperation, passed
 from nearly.plan.properties import equated
 from nearly.plan.types import BOOLEAN, FRACTIONS
 from nearly.rewrite.delta.changed import Deltas
+from nearly.rewrite.delta.outer_joins import joined_now
 from nearly.rewrite.logical.order_joins import is_inner
 
 KeyOf = Callable[[str], Sequence[str]]
@@ -58,6 +60,27 @@ def stored_waiting(deltas: Deltas, plan: Plan) -> dict[tuple[Plan, Plan], Plan]:
             if rows is not None and rows in deltas.stored and _only_came(deltas, other):
                 found[mine, other] = deltas.stored[rows]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """All rows of a part as they are now, told by those that are stored as they were."""
+
+    plan: Plan
+
+
+def renewal(deltas: Deltas, plan: Plan) -> Renewal | None:
+    """The rows of an anti join that is stored, where rows only came on both sides; None where some went, or nothing changed."""
+    if not isinstance(plan, Join) or plan.kind != "anti" or plan not in deltas.stored or not deltas.touches(plan):
+        return None
+    if not _only_came(deltas, plan.left) or not _only_came(deltas, plan.right):
+        return None
+    left, right = deltas.kept(plan.left), deltas.kept(plan.right)
+    stay = deltas.old(plan) if right is None else Join(deltas.old(plan), right.plan, "anti", plan.condition)
+    if left is None:
+        return Renewal(stay)
+    came = Project(joined_now(deltas, plan, left).plan, passed(plan.columns))
+    return Renewal(SetOperation(Project(stay, passed(plan.columns)), came, "union", True, plan.columns))
 
 
 def _cluster(plan: Plan) -> Iterator[Join]:
