@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import duckdb
@@ -19,10 +20,10 @@ from nearly.engine.costs import Costs
 from nearly.engine.engine import Engine
 from nearly.engine.storage.layouts import Table
 from nearly.standing.actions import Allowed
-from nearly.standing.arrivals import Expected, Prediction
+from nearly.standing.arrivals import Prediction
 from nearly.standing.maintained import maintained
 from nearly.standing.planner import StateBudget
-from nearly.standing.refresh import advance, begin
+from nearly.standing.refresh import advance, begin, changed_between
 from nearly.standing.states import StateStore
 from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
 
@@ -72,7 +73,7 @@ class Courses:
         query = maintained(self.engine, text)
         upkeep = Upkeep(self.engine, self.store, query, f"{strategy} {text}", budget, self.costs, allowed or Allowed())
         own = [{name: tables[name] for name in map(str.lower, query.tables)} for tables in versions]
-        said = list(predicted or map(_coming, own, own[1:]))
+        said = list(predicted or (changed_between(self.engine, *pair) for pair in pairwise(own)))
         upkeep.forced = {RECOMPUTE: WHOLE, KEEP_ALL: CHANGE, GREEDY: CHANGE}.get(strategy)
         if strategy == KEEP_ALL:
             upkeep.fixed = everything(upkeep, own[0])
@@ -119,15 +120,6 @@ class Courses:
                 connection.execute(sql).to_arrow_table()
                 times.append(time.perf_counter() - began)
         return min(times)
-
-
-def _coming(before: Tables, after: Tables) -> Prediction:
-    """What really comes between two versions."""
-    found = {}
-    for name in before:
-        if before[name].content != after[name].content:
-            found[name] = Expected(float(max(1, abs(after[name].rows - before[name].rows))), 0.0)
-    return found
 
 
 def _bag(table: pa.Table) -> Counter[tuple[Any, ...]]:

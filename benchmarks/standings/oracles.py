@@ -12,7 +12,7 @@ from nearly.plan.expressions import Column
 from nearly.plan.nodes import Input, Plan
 from nearly.plan.types import LONG
 from nearly.standing.actions import ALL, CHANGE, MET, NOTHING, Action, Allowed, Prices, Way, materialising, own_actions
-from nearly.standing.operators import AGGREGATE, JOIN, ROWS, SCAN, SORT, WHOLE, Operator
+from nearly.standing.operators import AGGREGATE, JOIN, ROWS, SCAN, SORT, WHOLE, Operator, WaitingRows
 
 KINDS = ("inner", "inner", "cross", "left", "right", "full", "semi", "anti")
 
@@ -26,17 +26,27 @@ def random_tree(pick: random.Random, size: int, names: Iterator[int]) -> Operato
         return Operator(SCAN, plan, rows, change, rows + change, float(pick.choice([1, 2, 8])), read=rows * pick.randint(1, 20))
     inputs: tuple[Operator, ...]
     if size >= 3 and pick.random() < 0.6:
-        left = pick.randint(1, size - 2)
-        inputs = (random_tree(pick, left, names), random_tree(pick, size - 1 - left, names))
+        first = pick.randint(1, size - 2)
+        inputs = (random_tree(pick, first, names), random_tree(pick, size - 1 - first, names))
         kind = JOIN
     else:
         inputs = (random_tree(pick, size - 1, names),)
         kind = pick.choice([AGGREGATE, SORT, ROWS, WHOLE])
     change = float(pick.choice([1, 10, 50])) if any(each.change for each in inputs) else 0.0
+    join = pick.choice(KINDS) if kind == JOIN else ""
+    left, right = (_waiting(pick, each, names) if join == "inner" else None for each in (inputs[-1], inputs[0]))
     return Operator(
         kind, plan, rows, change, rows + change, float(pick.choice([1, 2, 8])), inputs,
-        join=pick.choice(KINDS) if kind == JOIN else "", incremental=pick.random() < 0.7,
+        join=join, incremental=pick.random() < 0.7, waiting=(left, right),
     )  # fmt: skip
+
+
+def _waiting(pick: random.Random, other: Operator, names: Iterator[int]) -> WaitingRows | None:
+    """What may wait for a side that changes."""
+    if not other.change or pick.random() < 0.5:
+        return None
+    plan = Input(f"op{next(names)}", (Column(LONG, "a"),))
+    return WaitingRows(plan, float(pick.choice([0, 1, 5, 20])), float(pick.choice([1, 2, 8])), float(pick.choice([5, 100, 400])))
 
 
 @dataclass(frozen=True)

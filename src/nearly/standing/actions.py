@@ -6,6 +6,8 @@ keeps no hash tables: a kept side of a join is its rows in order of the join's k
 side's change. So making it always costs something, and probing it costs a scan of its key, where the paper's hash tables are free
 to make and cost a look-up. Versions of tables are kept, so a join gives its change without joining everything again. The third way
 is not in the paper: the rows of a join that a change meets are found by keys on its own sides, and it is neither kept nor made.
+Nor are waiting rows: of a side that is joined by a key of a table that only grows, those without a partner there are enough for
+what comes to that table, since its key is new. To keep them, a partner is looked for among the table's keys when the side changes.
 
 Law: what needs an empty change needs nothing: a term with an empty change vanishes, and so does the need for the side it reads.
 """
@@ -18,21 +20,27 @@ from itertools import product
 
 from nearly.engine.costs import Constants
 from nearly.plan.nodes import Plan
-from nearly.standing.operators import AGGREGATE, INNER, JOIN, SCAN, SORT, WHOLE, Operator
+from nearly.standing.operators import AGGREGATE, INNER, JOIN, SCAN, SORT, WHOLE, Operator, WaitingRows
 
 NOTHING, CHANGE, MET, ALL = "nothing", "change", "met", "all"
 """What a way takes from an input; `met` is its change, and the rows that a change elsewhere meets."""
 MEMORY, DISK = "memory", "disk"
+WAITING = "waiting"
+"""Instead of a place: only the rows of a side that wait are kept, in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Rows that an action keeps: those of a plan, of so many bytes, in memory or on disk; `side` tells which side of which join."""
+    """Rows that an action keeps: those of a plan, of so many bytes, in memory or on disk.
+
+    Of a side of a `join` they may be those that wait for the other one.
+    """
 
     plan: Plan
     bytes: float
     place: str = MEMORY
     join: Plan | None = None
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,7 @@ class Prices:
     """Seconds of steps on this machine.
 
     `present` are plans whose rows are kept already: they need not be made. What is made serves `horizon` deltas like the next.
+    `room` is what a byte in memory must save at least.
     """
 
     constants: Constants = field(default_factory=Constants)
@@ -78,6 +87,7 @@ class Prices:
     horizon: float = 1.0
     present: Collection[Plan] = ()
     disk: bool = False
+    room: float = 0.0
 
     def places(self) -> tuple[str, ...]:
         return (MEMORY, DISK) if self.disk else (MEMORY,)
@@ -106,6 +116,14 @@ class Prices:
         came = op.change * op.columns * 2 * self.value(place)
         went = op.rows * self.value(place) + op.change * self.constants.build if op.shrinks else 0.0
         return 2 * self.constants.fixed + self.work(came + went)
+
+    def wait(self, rows: WaitingRows, mine: Operator) -> float:
+        """Have the rows of a side that wait: for each that comes, a partner is looked for; those that found one go."""
+        partners = rows.partners * (self.constants.scan + self.constants.probe)
+        made = 0.0 if rows.plan in self.present else partners + mine.rows * self.constants.build
+        came = self.constants.stage + self.work(partners + mine.change * self.constants.build) if mine.change else 0.0
+        renewed = self.constants.stage + 2 * self.scan(rows.rows, max(1, len(rows.plan.columns)), MEMORY)
+        return self.work(made) / self.horizon + came + renewed
 
 
 TELLING = 3
@@ -204,31 +222,40 @@ def _all(op: Operator) -> str:
     return ALL if op.change else NOTHING
 
 
-_NAMES = ("drop both sides", "keep right", "keep left", "keep both sides")
-
-
 def _join(op: Operator, prices: Prices, allowed: Allowed) -> Iterator[Action]:
-    """I12 and I13: neither side kept, one, or both; the actions 6 to 9 and their one-sided cases."""
-    nowhere: tuple[str | None, ...] = (None,)
-    lefts = (*nowhere, *prices.places()) if allowed.symmetric else nowhere
-    for left, right in product(lefts, (*nowhere, *prices.places())):
+    """I12 and I13: neither side kept, one, or both, or waiting rows of one; the actions 6 to 9 and their one-sided cases."""
+    ways = [(None, *prices.places(), *([] if rows is None else [WAITING])) for rows in op.waiting]
+    for left, right in product(ways[0] if allowed.symmetric else (None,), ways[1]):
         yield _join_with(op, prices, (left, right))
 
 
 def _join_with(op: Operator, prices: Prices, places: tuple[str | None, str | None]) -> Action:
     """With each side kept at its place, or not at all."""
-    sides = [_side(op, prices, which, place) for which, place in enumerate(places)]
+    sides = [
+        _waiting_side(op, prices, which) if place == WAITING else _side(op, prices, which, place)
+        for which, place in enumerate(places)
+    ]
     small, large = sorted(each.after for each in op.inputs)
     joined = prices.work(small * prices.constants.build + large * prices.constants.probe)
     upkeep = sum(each.upkeep for each in sides)
     change = upkeep + sum(each.probing for each in sides)
     return Action(
-        _NAMES[2 * (places[0] is not None) + (places[1] is not None)],
+        _named(places),
         tuple(each.kept for each in sides if each.kept is not None),
         Way(tuple(each.for_change for each in sides), change),
         Way(tuple(each.for_met for each in sides), change + prices.constants.stage + sum(each.key for each in sides)),
         Way(tuple(each.for_full for each in sides), upkeep + sum(each.reading for each in sides) + joined),
     )
+
+
+def _named(places: tuple[str | None, str | None]) -> str:
+    """
+    >>> _named((MEMORY, None)), _named((WAITING, DISK)), _named((None, None))
+    ('keep left', 'keep waiting left, keep right', 'drop both sides')
+    """
+    sides = zip(places, ("left", "right"), strict=True)
+    told = [f"keep waiting {side}" if place == WAITING else f"keep {side}" for place, side in sides if place is not None]
+    return ", ".join(told) or "drop both sides"
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,9 +273,7 @@ class _Side:
 
 
 def _side(op: Operator, prices: Prices, which: int, place: str | None) -> _Side:
-    mine, other = op.inputs[which], op.inputs[1 - which]
-    terms = _terms(op, which)
-    probe = terms * (prices.constants.stage + prices.work((other.change + mine.change) * prices.constants.build))
+    mine, terms, probe = op.inputs[which], _terms(op, which), _probing(op, prices, which)
     changed = _take(mine, CHANGE)
     if place is None:
         return _Side(None, MET if terms else changed, MET, ALL, 0.0, probe, 0.0, 0.0)
@@ -256,6 +281,22 @@ def _side(op: Operator, prices: Prices, which: int, place: str | None) -> _Side:
     key = prices.scan(mine.after, 1, place)
     kept = Kept(mine.plan, mine.bytes, place, op.plan)
     return _Side(kept, changed, changed, changed, upkeep, probe + terms * key, key, prices.scan(mine.after, mine.columns, place))
+
+
+def _waiting_side(op: Operator, prices: Prices, which: int) -> _Side:
+    """What comes to the other side meets the rows that wait; whoever else asks for this side's rows finds none of them here."""
+    mine, rows = op.inputs[which], op.waiting[which]
+    if rows is None:
+        raise AssertionError("a side waits for one that grows by a key")
+    kept = Kept(rows.plan, rows.bytes, MEMORY, op.plan, waits=True)
+    probing = _probing(op, prices, which) + prices.scan(rows.rows, 1, MEMORY)
+    return _Side(kept, _take(mine, CHANGE), MET, ALL, prices.wait(rows, mine), probing, 0.0, 0.0)
+
+
+def _probing(op: Operator, prices: Prices, which: int) -> float:
+    """Have the rows of a side met by the other's change."""
+    changed = sum(each.change for each in op.inputs)
+    return _terms(op, which) * (prices.constants.stage + prices.work(changed * prices.constants.build))
 
 
 _KEEPING = {"left": 0, "semi": 0, "anti": 0, "right": 1}

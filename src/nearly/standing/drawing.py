@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from nearly.plan.explain import describe
 from nearly.plan.nodes import Plan
-from nearly.standing.actions import DISK, MEMORY
+from nearly.standing.actions import DISK, MEMORY, Kept
 from nearly.standing.arrivals import Forecast, Prediction
 from nearly.standing.operators import Operator
 from nearly.standing.planner import Chosen
 from nearly.standing.policy import RefreshPolicy
 from nearly.standing.upkeep import StandingRefresh, Upkeep
+
+_PARTNERS = "rows whose partner has not arrived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,11 @@ def status_of(
     name: str, upkeep: Upkeep, policy: RefreshPolicy, forecast: Forecast, history: Sequence[StandingRefresh], age: float,
     over: bool, error: BaseException | None,
 ) -> StandingStatus:  # fmt: skip
-    states = [KeptState(describe(plan), each.rows, each.bytes, each.place) for plan, each in upkeep.held.items()]
+    wait = {kept.plan for kept in upkeep.planned.keeps if kept.waits} if upkeep.planned is not None else ()
+    states = [
+        KeptState(f"{describe(plan)}{', ' + _PARTNERS if plan in wait else ''}", each.rows, each.bytes, each.place)
+        for plan, each in upkeep.held.items()
+    ]
     errors = [each.error for each in forecast.scores]
     return StandingStatus(
         name, history[-1].versions if history else {}, age, tuple(states), upkeep.bytes(MEMORY), upkeep.bytes(DISK),
@@ -101,33 +107,39 @@ def drawn(upkeep: Upkeep, prediction: Prediction) -> str:
 
 
 def _lines(op: Operator, upkeep: Upkeep, chosen: Sequence[Chosen], depth: int) -> Iterator[str]:
-    state = upkeep.held.get(op.plan)
     change = f", {op.change:,.0f} change" if op.change else ", no change"
-    kept = (
-        ""
-        if state is None
-        else f"    -- kept {_where(state.place)}: {state.rows:,} rows, {_size(state.bytes)}{_why(op.plan, chosen)}"
-    )
-    yield f"{'  ' * depth}{describe(op.plan)}: about {op.rows:,.0f} rows{change}{kept}"
+    yield f"{'  ' * depth}{describe(op.plan)}: about {op.rows:,.0f} rows{change}{_kept(op.plan, upkeep, chosen)}"
+    for kept in (kept for each in chosen if each.operator.plan == op.plan for kept in each.action.keeps if kept.waits):
+        side = "left" if kept.plan.children[0] == op.inputs[0].plan else "right"
+        yield f"{'  ' * (depth + 1)}rows of the {side} side that wait{_kept(kept.plan, upkeep, chosen)}"
     for each in op.inputs:
         yield from _lines(each, upkeep, chosen, depth + 1)
+
+
+def _kept(plan: Plan, upkeep: Upkeep, chosen: Sequence[Chosen]) -> str:
+    state = upkeep.held.get(plan)
+    if state is None:
+        return ""
+    return f"    -- kept {_where(state.place)}: {state.rows:,} rows, {_size(state.bytes)}{_why(plan, chosen)}"
 
 
 _WHY = {
     "keep rows": "its change is cheaper than computing it again",
     "keep groups": "its groups are added to",
     "keep order": "its rows are merged with",
-    "keep left": "the other side of the join changes",
-    "keep right": "the other side of the join changes",
-    "keep both sides": "both sides of the join change",
 }
 
 
 def _why(plan: Plan, chosen: Sequence[Chosen]) -> str:
     for each in chosen:
-        if any(kept.plan == plan for kept in each.action.keeps):
-            return f", since {_WHY.get(each.action.name, each.action.name)}"
+        for kept in each.action.keeps:
+            if kept.plan == plan:
+                return f", since {_of_side(kept) if kept.join is not None else _WHY[each.action.name]}"
     return ""
+
+
+def _of_side(kept: Kept) -> str:
+    return f"{_PARTNERS}: what comes meets no others" if kept.waits else "the other side of the join changes"
 
 
 def _where(place: str) -> str:

@@ -15,9 +15,9 @@ from nearly.plan.properties import equated, keys
 from nearly.rewrite.delta.with_partials import order_of, outermost, over_stored
 from nearly.standing.actions import DISK, MEMORY, Kept
 from nearly.standing.arrivals import Prediction
-from nearly.standing.operators import JOIN, SCAN
+from nearly.standing.operators import JOIN, SCAN, tables_of
 from nearly.standing.planner import Planned
-from nearly.standing.upkeep import Upkeep, tables_of
+from nearly.standing.upkeep import Upkeep
 
 
 def measure(upkeep: Upkeep, found: Moving, tables: Mapping[str, Table], limit: float) -> None:

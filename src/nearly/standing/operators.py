@@ -6,13 +6,14 @@ Filters and projections belong to the scan below them, as in the paper.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Limit, Plan, Project, Scan, SetOperation, Sort, Values
 from nearly.plan.schema import FindTable
 from nearly.plan.types import BOOLEAN, BYTE, DATE, FLOAT, INT, SHORT, DataType, Decimal
 from nearly.rewrite.delta.partials import is_mergeable
+from nearly.rewrite.delta.waiting import LEFT, RIGHT, waiting_rows
 from nearly.rewrite.logical.sizes import Size, size
 
 INNER = ("inner", "cross")
@@ -22,13 +23,30 @@ SCAN, ROWS, SORT, AGGREGATE, JOIN, UNION, WHOLE = "scan", "rows", "sort", "aggre
 _WIDTHS: dict[DataType, float] = {BOOLEAN: 1, BYTE: 1, SHORT: 2, INT: 4, DATE: 4, FLOAT: 4}
 _TEXT = 28.0
 """Bytes of a text in memory, about: its descriptor, and what does not fit into it."""
+FEWEST_WAIT = 0.001
+"""At least this share of a side's rows is taken to wait, until they are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRows:
+    """The rows of a join's side whose partner has not arrived, and how many rows the table has in which they will find it."""
+
+    plan: Plan
+    rows: float
+    width: float
+    partners: float
+
+    @property
+    def bytes(self) -> float:
+        return self.rows * self.width
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
     """One operator: the plan whose rows it gives, how many, and of how many bytes; `read` counts values taken from files.
 
-    With `shrinks`, some of its rows are expected to go.
+    With `shrinks`, some of its rows are expected to go. Of a join, `waiting` are rows of the left and the right side that wait for
+    the other one, where that is expected to grow by keys.
     """
 
     kind: str
@@ -42,6 +60,7 @@ class Operator:
     join: str = ""
     incremental: bool = True
     shrinks: bool = False
+    waiting: tuple[WaitingRows | None, WaitingRows | None] = (None, None)
 
     @property
     def bytes(self) -> float:
@@ -156,4 +175,24 @@ def _join(plan: Join, sides: tuple[Operator, ...], sizes: Sizes) -> Operator:
     return Operator(
         JOIN, plan, rows, base * (left + right + left * right), base * (1 + left) * (1 + right), sizes.width(plan), sides,
         join=plan.kind, shrinks=plan.kind not in INNER or any(each.shrinks for each in sides),
+        waiting=(_waiting(plan, LEFT, sides, sizes), _waiting(plan, RIGHT, sides, sizes)),
     )  # fmt: skip
+
+
+def _waiting(plan: Join, side: int, sides: Sequence[Operator], sizes: Sizes) -> WaitingRows | None:
+    """As many rows wait as will find their partner in the next delta, if nothing else is known."""
+    mine, other = sides[side], sides[1 - side]
+    if not other.change or other.shrinks:
+        return None
+    found = waiting_rows(plan, side, lambda name: sizes.find_table(name).key)
+    if found is None:
+        return None
+    (table,) = tables_of(found.right)
+    partners, coming = float(sizes.find_table(table).rows), sizes.expected.get(table, 0.0)
+    share = max(coming / max(partners + coming, 1.0), FEWEST_WAIT)
+    return WaitingRows(found, sizes.rows.get(found, mine.rows * share), sizes.width(found), partners)
+
+
+def tables_of(plan: Plan) -> set[str]:
+    """The tables that a plan reads, in lower case."""
+    return {node.table.lower() for node in plan.walk() if isinstance(node, Scan)}

@@ -181,10 +181,13 @@ def choose(
     root: Operator, prices: Prices, budget: StateBudget, allowed: Allowed | None = None, *, whole: bool = False,
     only: Collection[Plan] | None = None,
 ) -> Planned:  # fmt: skip
-    """The cheapest choice within a budget: to give the change of the root or all its rows, with `whole` the latter."""
+    """The cheapest choice within a budget: to give the change of the root or all its rows, with `whole` the latter.
+
+    Where memory has a price, it counts; the seconds are those of the work alone.
+    """
     functions = StateProgramme(prices, budget, allowed or Allowed(), only).functions(root)
     steps = functions.full if whole else (*functions.change, *functions.full)
-    best = min(steps, key=lambda each: (each.seconds, each.memory, each.disk))
+    best = min(steps, key=lambda each: (each.seconds + prices.room * each.memory, each.memory, each.disk))
     keeps: dict[tuple[object, str], Kept] = {}
     for chosen in best.chosen:
         for kept in chosen.action.keeps:

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from nearly.engine.deltas.several import Moving, PartAddition, PartChange, moving
+from nearly.engine.deltas.several import Moving, PartAddition, PartChange, PartRenewal, moving
+from nearly.engine.engine import Engine
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.results import finished
 from nearly.engine.storage.layouts import Table
@@ -27,6 +28,8 @@ from nearly.standing.upkeep import CHANGE, FIRST, SAME, WHOLE, StandingRefresh, 
 
 logger = logging.getLogger(__name__)
 
+FEW = 500_000
+"""So few rows that wait are written anew, without those that found their partner: these need not be looked for one by one."""
 LONG = 1.0
 """A refresh that is expected to take so many seconds is worth an estimate before it."""
 
@@ -91,7 +94,10 @@ def _together(
 
 
 def _bring_states(courses: Sequence[_Course]) -> None:
-    """Bring what is kept up to date, what several keep only once; what is added to groups reads the others as they were."""
+    """Bring what is kept up to date, what several keep only once; what is added to groups reads the others as they were.
+
+    So does what is renewed, but for groups.
+    """
     if not courses:
         return
     brought: set[str] = set()
@@ -99,6 +105,8 @@ def _bring_states(courses: Sequence[_Course]) -> None:
     with store.weighing(courses[0].moving, {state.table: state for state in states}.values()):
         for course in courses:
             course.add_to_groups(brought)
+        for course in courses:
+            course.renew(brought)
         for course in courses:
             course.bring_rows(brought)
 
@@ -124,7 +132,7 @@ class _Course:
         if not is_other and all(tables[name].content == upkeep.tables[name].content for name in tables):
             upkeep.tables = tables
             return StandingRefresh(SAME, "no table changed", 0.0, {}, versions(tables))
-        changed = changed_since(upkeep, tables)
+        changed = changed_between(upkeep.engine, upkeep.tables, tables)
         if upkeep.query.plan is None:
             return cls(upkeep, tables, prediction, changed, True, upkeep.query.reason or "", None, began)
         if is_other:
@@ -146,8 +154,9 @@ class _Course:
     def opened(self) -> ExitStack:
         stack, upkeep = ExitStack(), self.upkeep
         parts = outermost(list(upkeep.held))
+        few = [plan for plan, state in upkeep.held.items() if state.rows <= FEW]
         self._moving = stack.enter_context(
-            moving(upkeep.store.engine, upkeep.plan, parts, upkeep.tables, self.tables, upkeep.stored())
+            moving(upkeep.store.engine, upkeep.plan, parts, upkeep.tables, self.tables, upkeep.stored(), few)
         )
         return stack
 
@@ -163,6 +172,14 @@ class _Course:
             change = self.moving.changes[plan]
             if isinstance(change, PartAddition) and state.table not in brought:
                 self.upkeep.store.add(self.moving, state, change)
+                brought.add(state.table)
+
+    def renew(self, brought: set[str]) -> None:
+        """Write the rows of which all are told."""
+        for plan, state in self.upkeep.held.items():
+            change = self.moving.changes[plan]
+            if isinstance(change, PartRenewal) and state.table not in brought:
+                self.upkeep.store.renew(self.moving, state, change)
                 brought.add(state.table)
 
     def bring_rows(self, brought: set[str]) -> None:
@@ -204,13 +221,12 @@ class _Course:
         return StandingRefresh(CHANGE, self.reason, took, self.changed, versions(self.tables), len(stages), self.expected)
 
 
-def changed_since(upkeep: Upkeep, tables: Mapping[str, Table]) -> dict[str, Expected]:
-    """Rows that came and went since the last answer, by table, as far as files tell; a row that changed did both."""
+def changed_between(engine: Engine, before: Mapping[str, Table], after: Mapping[str, Table]) -> dict[str, Expected]:
+    """Rows that came and went between versions, by table, as far as files tell; a row that changed did both."""
     found = {}
-    for name, now in tables.items():
-        was = upkeep.tables[name]
-        if was.content != now.content:
-            parts = upkeep.engine.catalog.difference(was, now)
+    for name, now in after.items():
+        if before[name].content != now.content:
+            parts = engine.catalog.difference(before[name], now)
             came, went = (sum(part.most_rows for part in parts if part.weight == sign) for sign in (1, -1))
             found[name] = Expected(float(came), float(went))
     return found

@@ -30,7 +30,7 @@ from nearly.standing.drawing import StandingStatus, drawn, status_of
 from nearly.standing.maintained import prepared_over, present, versions
 from nearly.standing.planner import StateBudget
 from nearly.standing.policy import RefreshPolicy
-from nearly.standing.refresh import advance, begin, changed_since
+from nearly.standing.refresh import advance, begin, changed_between
 from nearly.standing.states import StateRows
 from nearly.standing.upkeep import EARLY, SAME, StandingRefresh, Upkeep
 from nearly.standing.watching import Telling
@@ -208,7 +208,9 @@ class Standing:
     def arrived(self) -> float:
         """Rows that came or went since the last answer."""
         upkeep = self._upkeep
-        return sum(each.rows for each in changed_since(upkeep, present(upkeep.engine, upkeep.query)).values())
+        return sum(
+            each.rows for each in changed_between(upkeep.engine, upkeep.tables, present(upkeep.engine, upkeep.query)).values()
+        )
 
     def waited(self) -> float:
         """Seconds since the last refresh."""
@@ -217,7 +219,7 @@ class Standing:
     def look_ahead(self, tables: Mapping[str, Table]) -> Prediction | None:
         """What is expected after the refresh that begins now, to these tables; None where that asks for no other plan."""
         own = {name: tables[name] for name in self._upkeep.tables}
-        changed = changed_since(self._upkeep, own)
+        changed = changed_between(self._upkeep.engine, self._upkeep.tables, own)
         if changed:
             self.forecast.observe(Arrival(max(self._age(), 1e-3), changed), _rows(own))
         try:

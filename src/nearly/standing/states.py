@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from nearly.engine.deltas.several import Moving, PartAddition, PartChange
+from nearly.engine.deltas.several import Moving, PartAddition, PartChange, PartRenewal
 from nearly.engine.deltas.versions import scans_of
 from nearly.engine.engine import Engine
 from nearly.engine.native.engine import Native
@@ -136,11 +136,7 @@ class StateStore:
         """Have the rows of a query, whose columns are taken by name: one for rows without columns may stand between them."""
         before = self.measured(state.place, found)
         home = self._home(state.place, found)
-        numbered = ", ".join(f"{native_name(name)} AS c{place}" for place, name in enumerate(names))
-        ordered = f" ORDER BY {', '.join(f'c{place}' for place in state.order)}" if state.order else ""
-        body = f"SELECT {numbered} FROM ({sql}){ordered}"
-        if not state.columns:
-            body = f"SELECT 1 AS c0 FROM ({sql})"
+        body = _numbered(sql, names, state) if state.columns else f"SELECT 1 AS c0 FROM ({sql})"
         ((state.rows,),) = found.execute(f"CREATE OR REPLACE TABLE {home}{native_name(state.table)} AS {body}")
         if home:
             found.execute(f"CREATE OR REPLACE VIEW {native_name(state.table)} AS SELECT * FROM {home}{native_name(state.table)}")
@@ -172,13 +168,17 @@ class StateStore:
 
     @contextmanager
     def weighing(self, found: Moving, states: Collection[StateRows]) -> Iterator[None]:
-        """Measure by how many bytes states grow meanwhile, all at once: each by its share of the values that came."""
+        """Measure by how many bytes states grow meanwhile, all at once: each by its share of the values that came.
+
+        One that has fewer values than before has so many bytes less.
+        """
         places = {place: [state for state in states if state.place == place] for place in (MEMORY, DISK)}
         values = {state.table: state.values for state in states}
         before = {place: self.measured(place, found) for place, some in places.items() if some}
         yield
         for place, measured in before.items():
-            grown = max(0, self.measured(place, found) - measured)
+            freed = sum(_let_go(state, values[state.table]) for state in places[place])
+            grown = max(0, self.measured(place, found) - measured + freed)
             came = {state.table: max(0, state.values - values[state.table]) for state in places[place]}
             for state in places[place]:
                 state.bytes += round(grown * came[state.table] / max(1, sum(came.values())))
@@ -203,6 +203,12 @@ class StateStore:
         state.rows += int(came) - int(went)
         state.dead += int(went)
         return True
+
+    def renew(self, found: Moving, state: StateRows, renewal: PartRenewal) -> None:
+        """Write all rows, which are given."""
+        rows = _numbered(renewal.query, renewal.columns, state)
+        ((state.rows,),) = found.execute(f"CREATE OR REPLACE TABLE {self._table(found, state)} AS {rows}")
+        state.dead = 0
 
     def add(self, found: Moving, state: StateRows, addition: PartAddition) -> None:
         """Add to kept groups; groups of which nothing is left go, save the one of all rows."""
@@ -259,6 +265,20 @@ class StateStore:
         if state.place == DISK:
             found.execute(f"DROP VIEW IF EXISTS {native_name(state.table)}")
         found.execute(f"DROP TABLE IF EXISTS {self._home(state.place, found)}{native_name(state.table)}")
+
+
+def _let_go(state: StateRows, before: int) -> int:
+    """The bytes that a state has no more, which had so many values before."""
+    freed = round(state.bytes * max(0.0, 1 - state.values / before)) if before else 0
+    state.bytes -= freed
+    return freed
+
+
+def _numbered(sql: str, names: Sequence[str], state: StateRows) -> str:
+    """The rows of a query under the numbers of a state's columns, in its order."""
+    numbered = ", ".join(f"{native_name(name)} AS c{place}" for place, name in enumerate(names))
+    ordered = f" ORDER BY {', '.join(f'c{place}' for place in state.order)}" if state.order else ""
+    return f"SELECT {numbered} FROM ({sql}){ordered}"
 
 
 def _deletion(state: StateRows, table: str, change: PartChange) -> str:

@@ -13,11 +13,11 @@ from nearly.engine.costs import Costs
 from nearly.engine.deltas.several import Moving
 from nearly.engine.engine import Engine
 from nearly.engine.storage.layouts import Table
-from nearly.plan.nodes import Plan, Scan
+from nearly.plan.nodes import Plan
 from nearly.standing.actions import MEMORY, Allowed, Kept, Prices
 from nearly.standing.arrivals import Expected, Prediction
 from nearly.standing.maintained import Maintained, basis, maintained
-from nearly.standing.operators import Operator, Sizes, operators
+from nearly.standing.operators import Operator, Sizes, operators, tables_of
 from nearly.standing.planner import Planned, StateBudget, choose
 from nearly.standing.states import StateRows, StateStore
 
@@ -25,6 +25,8 @@ FIRST, CHANGE, WHOLE, SAME, EARLY = "first", "change", "whole", "same", "early"
 """How an answer came about: the first one; from changes; computed as a whole; nothing had changed; or an estimate before it."""
 HORIZON = 10.0
 """A state is made if it pays within so many refreshes like the next: it is made when the answer is there, and nobody waits."""
+VALUE = 8.0
+"""Bytes of a value, about: what is kept must save as much as writing it would take, since its room is wanted by others, too."""
 SURE = 1.0
 """Changes are taken where they are expected to cost at most this share of computing all."""
 SLOWEST = 8.0
@@ -158,8 +160,9 @@ class Upkeep:
         return operators(self.plan, Sizes(lambda name: tables[name.lower()].schema, coming, known, self.widths, shrink))
 
     def prices(self) -> Prices:
-        cores = self.engine.cluster.sites.cores
-        return Prices(self.costs.constants, cores, HORIZON, frozenset(self.held), disk=self.budget.disk > 0)
+        cores, constants = self.engine.cluster.sites.cores, self.costs.constants
+        room = constants.write / VALUE / HORIZON
+        return Prices(constants, cores, HORIZON, frozenset(self.held), disk=self.budget.disk > 0, room=room)
 
     def choose(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:
         """What to keep for the next delta."""
@@ -206,8 +209,3 @@ class Upkeep:
         whole = choose(root, self.prices(), FREE, self.allowed, whole=True, only=()).seconds
         change, all_ = self.expected(self.said), self.whole_seconds or whole
         return change <= SURE * all_, min(change, all_)
-
-
-def tables_of(plan: Plan) -> set[str]:
-    """The tables that a plan reads, in lower case."""
-    return {node.table.lower() for node in plan.walk() if isinstance(node, Scan)}

@@ -9,7 +9,7 @@ It is open in one cursor of the driver's engine, whose tables of stages are gone
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,8 +29,9 @@ from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Input, Plan
 from nearly.plan.quoting import native_name
 from nearly.rewrite.delta.additions import Addition
-from nearly.rewrite.delta.changed import ChangedRows, DeltaStage, TableChange
-from nearly.rewrite.delta.delta import deltas_of
+from nearly.rewrite.delta.changed import DeltaStage, TableChange
+from nearly.rewrite.delta.delta import PartDelta, deltas_of
+from nearly.rewrite.delta.waiting import Renewal
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,23 @@ class PartAddition:
     added: Addition
 
 
+@dataclass(frozen=True, slots=True)
+class PartRenewal:
+    """All rows of a part as they are now: a query for them, with the part's columns; it reads what is kept as it was."""
+
+    query: str
+    columns: tuple[str, ...]
+
+
+PartMove = PartChange | PartAddition | PartRenewal | None
+
+
 @dataclass(slots=True)
 class Moving:
     """The changes that were found, as long as they are open."""
 
     tables: Tables
-    changes: Mapping[Plan, PartChange | PartAddition | None]
+    changes: Mapping[Plan, PartMove]
     _runner: StageRunner
 
     @property
@@ -84,10 +96,11 @@ class Moving:
 @contextmanager
 def moving(
     engine: Engine, plan: Plan, parts: Sequence[Plan], before: Mapping[str, Table], after: Mapping[str, Table],
-    stored: Mapping[Plan, Plan],
+    stored: Mapping[Plan, Plan], few: Collection[Plan] = (),
 ) -> Iterator[Moving]:  # fmt: skip
     """The changes of parts of a plan between two sets of versions, whose old rows lie where `stored` tells.
 
+    Parts that have `few` rows may be told as a whole.
     A `NativeFailure` or `Unsupported` is for whoever asks to judge: nothing is tried in another way.
     """
     with deep_recursion():
@@ -104,28 +117,30 @@ def moving(
         runner = StageRunner(TableReader.of(pinned.native, tables, plan, stored.values()), Workspace(cursor), sites)
         opened.callback(runner.close)
         with deep_recursion():
-            yield Moving(tables, _run(runner, tables, tuple(parts), stored), runner)
+            yield Moving(tables, _run(runner, tables, tuple(parts), stored, frozenset(few)), runner)
 
 
 def _run(
-    runner: StageRunner, tables: Tables, parts: tuple[Plan, ...], stored: Mapping[Plan, Plan]
-) -> dict[Plan, PartChange | PartAddition | None]:
+    runner: StageRunner, tables: Tables, parts: tuple[Plan, ...], stored: Mapping[Plan, Plan], few: frozenset[Plan]
+) -> dict[Plan, PartMove]:
     if not tables.moved or not parts:
         return dict.fromkeys(parts)
     large = frozenset(table.name.lower() for table in tables.all if table.rows > STATIC_ROWS)
-    stages, found = _deltas(parts, tables.changes, tuple(stored.items()), large, tables.keys)
+    stages, found = _deltas(parts, tables.changes, tuple(stored.items()), large, tables.keys, few)
     runner.read_changes((*(stage.plan for stage in stages), *(change.plan for change in found if change is not None)))
     for stage in stages:
         runner.run(stage.name, stage.plan)
     return {part: _part(runner, change) for part, change in zip(parts, found, strict=True)}
 
 
-def _part(runner: StageRunner, change: ChangedRows | Addition | None) -> PartChange | PartAddition | None:
+def _part(runner: StageRunner, change: PartDelta) -> PartMove:
     query = None if change is None else runner.query(change.plan)
     if change is None or query is None:
         return None
     if isinstance(change, Addition):
         return PartAddition(query, change)
+    if isinstance(change, Renewal):
+        return PartRenewal(query, tuple(column.name for column in change.plan.columns))
     source = native_name(change.plan.source) if isinstance(change.plan, Input) else f"({query})"
     return PartChange(source, tuple(column.name for column in change.columns), change.weight.name, change.ones)
 
@@ -137,6 +152,7 @@ def _deltas(
     stored: tuple[tuple[Plan, Plan], ...],
     large: frozenset[str],
     keys: tuple[tuple[str, tuple[str, ...]], ...],
-) -> tuple[tuple[DeltaStage, ...], tuple[ChangedRows | Addition | None, ...]]:
+    few: frozenset[Plan],
+) -> tuple[tuple[DeltaStage, ...], tuple[PartDelta, ...]]:
     """The same from refresh to refresh: stages name tables, not versions."""
-    return deltas_of(parts, dict(changes), dict(stored), large, dict(keys))
+    return deltas_of(parts, dict(changes), dict(stored), large, dict(keys), few)

@@ -80,7 +80,7 @@ class Slices:
         def change(node: Plan) -> Plan:
             if isinstance(node, Join) and node.kind == "semi" and isinstance(node.left, Scan):
                 asked = _asked(node, node.left)
-                if asked is not None and self._is_large(node.left.table, asked[1]):
+                if asked is not None and self._is_large(node.left.table, asked[1]) and self._is_worth_it(node.left, *asked):
                     return replace(node, left=self._slice(node.left, *asked))
             return node
 
@@ -89,6 +89,18 @@ class Slices:
     def _is_large(self, table: str, keys: KeyTable) -> bool:
         rows = self.tables.kernel.catalog.table(table).rows
         return rows > STATIC_ROWS and self.rows.get(keys.rows, rows) < MOST_KEYS * rows
+
+    def _is_worth_it(self, scan: Scan, column: str, keys: KeyTable) -> bool:
+        """Whether a slice spares more than it takes: keys alone are read quicker than rows, save in few blocks."""
+        name, table = scan.table.lower(), self.tables.kernel.catalog.table(scan.table)
+        is_alone = all(field.source == column for field in scan.fields) and len(self.tables.columns_of(table)) > 1
+        if not is_alone or (name, column) in self._made:
+            return True
+        if table.column(column).type not in (*INTEGERS, DATE) or self.rows.get(keys.rows, 0) > MOST_LOOKED_UP:
+            return False
+        self.show_changes()
+        values = [value for (value,) in self.space.execute(keys.distinct)]
+        return _is_part(blocks_with(table.base.blocks, column, values), table)
 
     def _slice(self, scan: Scan, column: str, keys: KeyTable) -> Plan:
         """A scan over the slice that has these keys."""

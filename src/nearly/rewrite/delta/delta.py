@@ -15,8 +15,12 @@ from nearly.rewrite.delta.groups import grouped
 from nearly.rewrite.delta.joins import join
 from nearly.rewrite.delta.rows import apply, filtered, project, scan, sort, values
 from nearly.rewrite.delta.sets import set_operation
+from nearly.rewrite.delta.waiting import Renewal, renewal
 from nearly.rewrite.delta.whole import limit
 from nearly.rewrite.delta.windows import window
+
+PartDelta = ChangedRows | Addition | Renewal | None
+"""How a part changes: by rows, by what is added to its groups, or by all its rows; None where none of its tables changed."""
 
 RULES: dict[type[Plan], Rule] = {
     Scan: scan,
@@ -62,12 +66,19 @@ def deltas_of(
     stored: Mapping[Plan, Plan],
     large: Collection[str] = (),
     keys: Mapping[str, tuple[str, ...]] | None = None,
-) -> tuple[tuple[DeltaStage, ...], tuple[ChangedRows | Addition | None, ...]]:
+    few: Collection[Plan] = (),
+) -> tuple[tuple[DeltaStage, ...], tuple[PartDelta, ...]]:
     """How the rows of several parts of one plan change, in common stages; parts come before what they are parts of.
 
-    Groups whose change no other part needs to know are told what is added to them. Such an addition reads stored rows as they were.
+    Groups whose change no other part needs to know are told what is added to them, and anti joins that have few rows all of these.
+    Such an addition or renewal reads stored rows as they were.
     """
     deltas = Deltas(RULES, changes, stored, large, keys or {})
     inner = {node for plan in plans for child in plan.children for node in child.walk()}
-    found = tuple((None if plan in inner else addition(deltas, plan)) or deltas.kept(plan) for plan in plans)
+
+    def changed(plan: Plan) -> PartDelta:
+        own = None if plan in inner else addition(deltas, plan) or (renewal(deltas, plan) if plan in few else None)
+        return own or deltas.kept(plan)
+
+    found = tuple(map(changed, plans))
     return tuple(deltas.stages), found

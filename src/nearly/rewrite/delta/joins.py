@@ -5,7 +5,7 @@ Law: (a + da) b - a b = da b, one table after the other; n tables have n terms, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -15,6 +15,7 @@ from nearly.plan.types import LONG
 from nearly.rewrite.delta.changed import ONE, ChangedRows, Deltas
 from nearly.rewrite.delta.outer_joins import outer_join
 from nearly.rewrite.delta.restrict import Match, equal_pairs, is_simple, restrict
+from nearly.rewrite.delta.waiting import stored_waiting
 from nearly.rewrite.logical.order_joins import connects, flattened, is_equality, is_inner
 
 
@@ -26,25 +27,26 @@ def inner_join(deltas: Deltas, plan: Join) -> ChangedRows | None:
     """The sum of the terms. Those that have joined the same tables go on as one, so that the others are asked once for all of them.
 
     Parts whose old rows are stored stay whole, and come last, then those that refer to most others: most terms read them as they
-    were, and in one version.
+    were, and in one version. So do parts whose waiting rows are stored: a change that they wait for meets these instead.
     """
-    found, parts = flattened(plan, deltas.stored)
+    waiting = stored_waiting(deltas, plan)
+    kept = {*deltas.stored, *(mine for mine, _ in waiting)}
+    found, parts = flattened(plan, kept)
     referring = _referring(deltas, found, parts)
-    relations = sorted(found, key=lambda each: (each in deltas.stored, referring[each]))
-    terms, done, before = list[_Term](), list[_Term](), list[_Rows]()
+    relations = sorted(found, key=lambda each: (each in kept, referring[each]))
+    terms, done = list[_Term](), list[_Term]()
     for place, relation in enumerate(relations):
         change = deltas.kept(relation)
         if change is not None:
-            after = [_Rows(each, deltas.old(each)) for each in relations[place + 1 :]]
-            terms.append(_Term((relation,), change.plan, (change.weight,), change.ones, (*before, *after), tuple(parts)))
-        if place + 1 < len(relations):
-            before.append(_now(deltas, relation))
+            sides = [_side(deltas, each, relation, waiting, is_new=at < place) for at, each in enumerate(relations) if at != place]
+            others = tuple(rows for side in sides for rows in side.rows)
+            tests = (*parts, *(part for side in sides for part in side.parts))
+            terms.append(_Term((relation,), change.plan, (change.weight,), change.ones, others, tests))
     while terms:
-        fewest = min(len(each.joined) for each in terms)
-        now, terms = [each for each in terms if len(each.joined) == fewest], [each for each in terms if len(each.joined) > fewest]
-        for each in _together(deltas, now) if fewest < len(relations) else ():
-            terms.append(_joined(deltas, each))
-        done += now if fewest == len(relations) else []
+        most = max(len(each.others) for each in terms)
+        now, terms = [each for each in terms if len(each.others) == most], [each for each in terms if len(each.others) < most]
+        terms += [_joined(deltas, each) for each in _together(deltas, now)] if most else []
+        done += [] if most else now
     return deltas.union(plan.columns, [_weighted(deltas, each, plan.columns) for each in done]) if done else None
 
 
@@ -68,20 +70,47 @@ def _referring(deltas: Deltas, relations: Sequence[Plan], parts: Sequence[Expres
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A relation of a join in one version; where that is told by an older one and its change, each row counts by its weight."""
+    """A relation of a join in one version; where that is told by an older one and its change, each row counts by its weight.
+
+    Those that `waited` are the ones that a change can meet, of which few are expected.
+    """
 
     relation: Plan
     plan: Plan
     weight: Column | None = None
     ones: bool = True
+    waited: bool = False
 
 
-def _now(deltas: Deltas, relation: Plan) -> _Rows:
-    """A relation as it is: of one that is stored, what was and the change, without looking at its tables."""
-    change = deltas.kept(relation) if relation in deltas.stored else None
+@dataclass(frozen=True, slots=True)
+class _JoinSide:
+    """What a term meets of a relation: its rows, or those of its parts, and what these must be equal in."""
+
+    rows: tuple[_Rows, ...]
+    parts: tuple[Expression, ...] = ()
+
+
+def _side(deltas: Deltas, relation: Plan, changed: Plan, waiting: Mapping[tuple[Plan, Plan], Plan], *, is_new: bool) -> _JoinSide:
+    """A relation as it is, or as it was, for the change of another one.
+
+    A join that was left whole, though none of its rows that this change meets are stored, is told by its parts.
+    """
+    waited = waiting.get((relation, changed))
+    if waited is not None:
+        return _JoinSide((replace(_version(deltas, relation, waited, is_new=is_new), waited=True),))
+    relations, parts = ([relation], []) if relation in deltas.stored else flattened(relation, deltas.stored)
+    versions = (_version(deltas, each, deltas.stored.get(each), is_new=is_new) for each in relations)
+    return _JoinSide(tuple(versions), tuple(parts))
+
+
+def _version(deltas: Deltas, relation: Plan, stored: Plan | None, *, is_new: bool) -> _Rows:
+    """A relation in one version: by those of its old rows that are stored and its change, without looking at its tables."""
+    if stored is None:
+        return _Rows(relation, deltas.now(relation) if is_new else deltas.old(relation))
+    change = deltas.kept(relation) if is_new else None
     if change is None:
-        return _Rows(relation, deltas.now(relation))
-    both = deltas.union(relation.columns, (deltas.weighted(deltas.old(relation), relation.columns, ONE), change))
+        return _Rows(relation, stored)
+    both = deltas.union(relation.columns, (deltas.weighted(stored, relation.columns, ONE), change))
     return _Rows(relation, both.plan, both.weight, both.ones)
 
 
@@ -142,12 +171,12 @@ def _weighted(deltas: Deltas, term: _Term, columns: Sequence[Column]) -> Changed
 
 
 def _next(deltas: Deltas, joined: Sequence[Plan], current: Plan, waiting: Sequence[_Rows], parts: list[Expression]) -> _Rows:
-    """The relation to join now: one that an equality connects, of which few rows are found, and that is simply read."""
+    """The relation to join now: one that an equality connects, of which few rows are there or found, and that is simply read."""
     equalities = [part for part in parts if is_equality(part)]
 
-    def urgency(rows: _Rows) -> tuple[bool, int, bool, bool]:
+    def urgency(rows: _Rows) -> tuple[bool, bool, int, bool, bool]:
         linked, equal = connects(current, rows.plan, parts), connects(current, rows.plan, equalities)
-        return (not linked, _found(deltas, joined, current, rows, parts), not is_simple(rows.plan), not equal)
+        return (not linked, not rows.waited, _found(deltas, joined, current, rows, parts), not is_simple(rows.plan), not equal)
 
     return min(waiting, key=urgency)
 

@@ -3,6 +3,7 @@
 Law: with the right side fixed they treat every left row by itself. So a change of the left side is joined with the right side as it
 is now; and of the left rows as they were, only those that met a row of the right side's change can be joined differently now: they
 meet the change, and some meet nothing now or met nothing then.
+Law of anti joins whose right side only grew: (a + da) anti (c + dc) = a anti c + da anti (c + dc) - (a anti c) semi dc.
 A right join is a left join seen from the other side; a full join is a left join and the right rows that nothing meets.
 """
 
@@ -15,7 +16,7 @@ from nearly.plan import functions
 from nearly.plan.expressions import AggregateCall, Call, Column, Literal, conjuncts
 from nearly.plan.nodes import GroupBy, Join, Output, Plan, Project, SetOperation, passed
 from nearly.plan.types import LONG
-from nearly.rewrite.delta.changed import ONE, ChangedRows, Deltas, negated, net_rows
+from nearly.rewrite.delta.changed import MINUS_ONE, ONE, ChangedRows, Deltas, negated, net_rows
 from nearly.rewrite.delta.restrict import Match, equal_pairs, restrict
 
 
@@ -44,7 +45,7 @@ def _changed_rows(deltas: Deltas, plan: Join) -> list[ChangedRows]:
     change = deltas.kept(plan.left)
     if change is None:
         return []
-    return [_joined_now(deltas, plan, change)]
+    return [joined_now(deltas, plan, change)]
 
 
 def _touched_rows(deltas: Deltas, plan: Join) -> list[ChangedRows]:
@@ -52,6 +53,8 @@ def _touched_rows(deltas: Deltas, plan: Join) -> list[ChangedRows]:
     change = deltas.kept(plan.right)
     if change is None:
         return []
+    if plan.kind == "anti" and plan in deltas.stored and change.ones:
+        return [_met_at_last(deltas, plan, change)]
     touched = _met(deltas, plan, change)
     if plan.kind != "left":
         return _now_and_then(deltas, plan, touched)
@@ -60,6 +63,14 @@ def _touched_rows(deltas: Deltas, plan: Join) -> list[ChangedRows]:
     padded = (*passed(plan.left.columns), *_nulls(plan.right.columns))
     alone = _now_and_then(deltas, replace(plan, kind="anti"), touched)
     return [pairs, *(ChangedRows(Project(each.plan, (*padded, *passed([each.weight]))), each.weight) for each in alone)]
+
+
+def _met_at_last(deltas: Deltas, plan: Join, change: ChangedRows) -> ChangedRows:
+    """The rows of an anti join that go when rows only come on its right: of its own rows that are stored, those that meet some.
+
+    The left side is not looked at.
+    """
+    return deltas.weighted(Join(deltas.old(plan), change.plan, "semi", plan.condition), plan.columns, MINUS_ONE)
 
 
 def _met(deltas: Deltas, plan: Join, change: ChangedRows) -> ChangedRows:
@@ -74,16 +85,16 @@ def _met(deltas: Deltas, plan: Join, change: ChangedRows) -> ChangedRows:
 
 def _now_and_then(deltas: Deltas, plan: Join, touched: ChangedRows) -> list[ChangedRows]:
     """Touched rows that are in a semi or anti join now, without those that were."""
-    now = _joined_now(deltas, plan, touched)
+    now = joined_now(deltas, plan, touched)
     then = _joined(deltas, plan, touched.plan, deltas.old(plan.right))
     return [now, deltas.weighted(then, plan.columns, negated(touched.weight))]
 
 
-def _joined_now(deltas: Deltas, plan: Join, left: ChangedRows) -> ChangedRows:
+def joined_now(deltas: Deltas, plan: Join, left: ChangedRows) -> ChangedRows:
     """Few left rows with what they meet now: of a right side that is stored, what was and the change, row by row."""
     change = deltas.kept(plan.right) if plan.right in deltas.stored else None
     if change is None:
-        return ChangedRows(_joined(deltas, plan, left.plan, deltas.now(plan.right)), left.weight)
+        return ChangedRows(_joined(deltas, plan, left.plan, deltas.now(plan.right)), left.weight, left.ones)
     columns = plan.right.columns
     both = deltas.union(columns, (deltas.weighted(deltas.old(plan.right), columns, ONE), change))
     near = restrict(both.plan, matches_of(plan, plan.right, left.plan), left.plan, deltas.fresh)
