@@ -108,6 +108,11 @@ def _width(type_: DataType) -> float:
     return _WIDTHS.get(type_, _TEXT if type_.name in ("string", "binary") else 8.0)
 
 
+def _values(type_: DataType) -> float:
+    """As how many numbers a value counts when it is read: longer ones by their bytes."""
+    return max(1.0, _width(type_) / 8)
+
+
 def operators(plan: Plan, sizes: Sizes) -> Operator:
     """The tree of a plan's operators. Law: its operators' plans are parts of the plan, the root's is the plan."""
     below = plan
@@ -141,7 +146,7 @@ def _scan(plan: Plan, leaf: Plan, sizes: Sizes) -> Operator:
         return Operator(SCAN, plan, rows, 0.0, rows, sizes.width(plan))
     stored = float(sizes.find_table(leaf.table).rows)
     change = sizes.expected.get(leaf.table.lower(), 0.0) * min(1.0, rows / stored if stored else 1.0)
-    read = (stored + sizes.expected.get(leaf.table.lower(), 0.0)) * max(1, len(leaf.fields))
+    read = (stored + sizes.expected.get(leaf.table.lower(), 0.0)) * max(1.0, sum(_values(each.type) for each in leaf.fields))
     shrinks = leaf.table.lower() in sizes.shrink
     return Operator(SCAN, plan, rows, change, rows + change, sizes.width(plan), read=read, shrinks=shrinks)
 

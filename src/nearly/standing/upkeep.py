@@ -25,8 +25,9 @@ FIRST, CHANGE, WHOLE, SAME, EARLY = "first", "change", "whole", "same", "early"
 """How an answer came about: the first one; from changes; computed as a whole; nothing had changed; or an estimate before it."""
 HORIZON = 10.0
 """A state is made if it pays within so many refreshes like the next: it is made when the answer is there, and nobody waits."""
-VALUE = 8.0
-"""Bytes of a value, about: what is kept must save as much as writing it would take, since its room is wanted by others, too."""
+VALUE, WORTH = 8.0, 0.25
+"""Bytes of a value, about, and what keeping it must save, at least, as a share of what writing it would take: its room is wanted by
+others, too."""
 SURE = 1.0
 """Changes are taken where they are expected to cost at most this share of computing all."""
 SLOWEST = 8.0
@@ -161,7 +162,7 @@ class Upkeep:
 
     def prices(self) -> Prices:
         cores, constants = self.engine.cluster.sites.cores, self.costs.constants
-        room = constants.write / VALUE / HORIZON
+        room = WORTH * constants.write / VALUE / HORIZON
         return Prices(constants, cores, HORIZON, frozenset(self.held), disk=self.budget.disk > 0, room=room)
 
     def choose(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:

@@ -71,19 +71,28 @@ class Learned(ViewPolicy):
         if self.agent.explores():
             return self._dare(moment, new)
         best = sorted(zip(values, new, strict=True), key=lambda pair: -pair[0])
-        return [each for value, each in best if value > 0]
+        return [each for value, each in best if value > 0] or self._free(moment, new)
 
     def asked(self, question: str, step: int) -> None:
         self.demand.note(question, step)
 
     def _dare(self, moment: Occasion, options: Sequence[Option]) -> Sequence[Option]:
         """One option that nothing was measured of, if it would pay were it much better than expected; estimates may be wrong."""
-        unknown = [each for each in options if not self.demand.is_measured(moment.question, each.id)]
-        worth = [each for each in unknown if self._hoped(moment, each) > 0]
+        worth = self._unknown(moment, options)
         if not worth:
             return ()
         self._dared = worth[int(self.agent.random.integers(len(worth)))]
         return (self._dared,)
+
+    def _free(self, moment: Occasion, options: Sequence[Option]) -> Sequence[Option]:
+        """Such options where nothing has to go for them: room that is free costs nothing, and only what is made can be measured."""
+        free = moment.capacity - sum(each.bytes for each in moment.kept)
+        small = [each for each in options if each.bytes <= free]
+        return self._unknown(moment, small) if small else ()
+
+    def _unknown(self, moment: Occasion, options: Sequence[Option]) -> list[Option]:
+        unknown = (each for each in options if not self.demand.is_measured(moment.question, each.id))
+        return [each for each in unknown if self._hoped(moment, each) > 0]
 
     def _hoped(self, moment: Occasion, option: Option) -> float:
         """What a view would save if the query at hand took only a part of its time with it."""
