@@ -172,6 +172,18 @@ def test_groups_that_someone_changed_are_not_looked_at(db: nearly.Session, monke
         _refuse_other_groups(db, view)
 
 
+def test_groups_that_are_no_longer_asked_for_are_dropped(db: nearly.Session, tmp_path: Path) -> None:
+    with db:
+        view = db.create_view("counts", NESTED)
+        before = db._engine.catalog.hidden("counts")
+        pq.write_table(pa.table({"k": pa.array(range(12), pa.int32()), "v": [1] * 12}), tmp_path / "other.parquet")
+        db.register("t", str(tmp_path / "other.parquet"))
+        view.refresh()
+        assert len(db._engine.catalog.hidden("counts")) == 1
+        assert db._engine.catalog.hidden("counts") != before
+        _refuse_other_groups(db, view)
+
+
 def test_a_view_that_fails_leaves_no_groups(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     with db:
         monkeypatch.setattr("nearly.views.catalogue.commit_whole", _fail)

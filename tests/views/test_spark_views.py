@@ -11,7 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.engine.deltas import net_change, sites
 from nearly.errors import Unsupported
+from nearly.views import kept_groups
+from nearly.views.moving import Move
+from tests.fixtures.quick_spark import quick_session
 
 
 @pytest.fixture
@@ -40,6 +44,25 @@ def test_spark_computes_a_view_that_it_alone_knows(db: nearly.Session) -> None:
         assert "SPARK_ONLY" in each.history[0].reason
         assert rows(db, f"select * from {each.name}") == rows(db, query, kernel="spark")
     assert "SPARK_ONLY" in db.explain_view(text)
+
+
+def test_groups_are_kept_on_several_sites(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name, value in (
+        (kept_groups, "FEWEST_READ", -1), (kept_groups, "MOST_SHARE", 10.0), (sites, "STATIC_ROWS", 0),
+        (net_change, "STATIC_ROWS", 0), (Move, "_too_much", lambda *_: None),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    pq.write_table(pa.table({"k": list(range(60)), "v": [1] * 60}), tmp_path / "t.parquet", row_group_size=8)
+    text = "select t.k, g.c from t join (select k % 7 as m, count(*) as c from t group by k % 7) g on t.k = g.m where g.c > 8"
+    with nearly.connect(quick_session(spark), path=tmp_path / "catalog", executors=3, cores=1) as session:
+        session.register("t", str(tmp_path / "t.parquet"))
+        view = session.create_view("w", text)
+        for turn in range(3):
+            session.insert("t", [{"k": 70 + turn, "v": 1}, {"k": turn, "v": 1}])
+            session.delete("t", where=f"k = {30 + turn}")
+            assert view.refresh().history[0].strategy != "whole"
+            assert len(session._engine.catalog.hidden("w")) == 1
+            assert rows(session, "select * from w") == rows(session, text)
 
 
 def test_both_kernels_read_a_view_alike(db: nearly.Session) -> None:

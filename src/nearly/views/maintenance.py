@@ -18,6 +18,7 @@ from nearly.engine.writing.parquet_writer import Progress
 from nearly.errors import EngineError, UnknownName
 from nearly.plan.depth import deep_recursion
 from nearly.views.definition import RememberedPlans
+from nearly.views.kept_groups import drop_groups
 from nearly.views.moving import Move, Pinned, definition_of, is_elsewhere
 from nearly.views.states import At, State, state_of, versions_of
 
@@ -104,6 +105,9 @@ class Maintenance:
             moved = self._moved(state, pinned)
             if moved.inputs != state.inputs or is_elsewhere(self.engine, definition_of(table)):
                 table = Move(self.engine, table, state, moved, pinned, self.plans).done(progress)
+                kept = self.state(name).groups
+                if kept.keys() != state.groups.keys():  # those that are no longer asked for
+                    drop_groups(self.engine, name, kept)
             elif moved != state:  # tables changed, and the views below did not
                 self.engine.catalog.commit_batches([], {table.name: moved.notes})
         self.pin(name)
