@@ -13,7 +13,7 @@ from typing import Any
 
 from nearly.autoview.learning.agent import LEAST, Agent, Experience
 from nearly.autoview.learning.credits import Credits
-from nearly.autoview.learning.demand import Demand
+from nearly.autoview.learning.demand import REMEMBERED, Demand
 from nearly.autoview.learning.network import Array
 from nearly.autoview.options import Holding, Occasion, Option
 from nearly.autoview.policies.policy import ViewPolicy
@@ -24,6 +24,8 @@ YOUNG = 100
 """Queries for which a view is taken to have lived already when it is asked how long such views live."""
 WINDOW = 100
 """Queries after which an experience closes."""
+AGAIN = 20
+"""Queries before a question for which nothing was worth making is thought about again, as long as the same is kept."""
 HOPE = 0.5
 """The share of a query's time that a view may save of which nothing is known."""
 PAID = 0.5
@@ -55,11 +57,28 @@ class Learned(ViewPolicy):
         """How often a view was lost to changed tables, and how many queries it lived in all."""
         self._costs: dict[str, float] = {}
         """What making a view cost the query that made it last."""
+        self._declined: dict[str, tuple[int, frozenset[str] | None]] = {}
+        """When nothing was worth making for a question, and what was kept then."""
 
     def ranked(self, moment: Occasion) -> Sequence[Option]:
         self.demand.note(moment.question, moment.step, moment.options)
-        self._close_windows(moment)
         kept = frozenset(each.id for each in moment.kept)
+        step, beside = self._declined.get(moment.question, (0, None))
+        if kept == beside and moment.step - step < AGAIN:
+            return ()
+        self._close_windows(moment)
+        found = self._worth_making(moment, kept)
+        if not found:
+            self._decline(moment, kept)
+        return found
+
+    def _decline(self, moment: Occasion, kept: frozenset[str]) -> None:
+        """Remember that nothing was worth making for a question beside what is kept, or not worth what would have to go."""
+        if len(self._declined) >= REMEMBERED:
+            self._declined.clear()
+        self._declined[moment.question] = (moment.step, kept)
+
+    def _worth_making(self, moment: Occasion, kept: frozenset[str]) -> Sequence[Option]:
         new = [each for each in moment.options if each.id not in kept]
         if not new:
             return ()
@@ -125,7 +144,10 @@ class Learned(ViewPolicy):
             return found
         kept = frozenset(each.id for each in moment.kept)
         saves = {each.id: self._expected(each.id, kept, moment.step, 0.0) / max(1, each.bytes) for each in moment.kept}
-        return self.first_of(moment, newcomer, size, lambda holding: saves[holding.id])
+        found = self.first_of(moment, newcomer, size, lambda holding: saves[holding.id])
+        if found is None:
+            self._decline(moment, kept)
+        return found
 
     def admits(self, moment: Occasion, newcomer: Option, victims: Sequence[Holding]) -> bool:
         """Whether the new view will save more than those that go for it, and what it costs to make it."""
