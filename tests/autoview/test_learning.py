@@ -15,7 +15,7 @@ from nearly.autoview.learning.features import Vocabulary, stacked
 from nearly.autoview.learning.network import Network
 from nearly.autoview.options import Holding, Occasion, Option, ViewShape
 from nearly.autoview.policies.known import policy_of
-from nearly.autoview.policies.learned import Learned
+from nearly.autoview.policies.learned import AGAIN, Learned
 
 VIEWS = {"a": (40, 0.9), "b": (60, 0.6), "c": (50, 0.7), "d": (90, 0.95), "e": (10, 0.1)}
 """Bytes of views, and what a use of one gains."""
@@ -115,6 +115,32 @@ def test_a_question_that_never_returns_asks_for_nothing() -> None:
         option = Option(f"v{step}", ViewShape(("t",)), 10.0, 1.0, 0.5, 0.4)
         made += bool(policy.ranked(Occasion(step, f"q{step}", [option], [], CAPACITY, 1.0))) and step > 300
     assert made == 0
+
+
+def _asked(policy: Learned, step: int, kept: list[Holding]) -> list[str]:
+    """What is made for a question that takes long, and for which nothing is expected to help."""
+    return [each.id for each in policy.ranked(Occasion(step, "0", [_option("a", 0.0)], kept, CAPACITY, 10.0))]
+
+
+def test_room_that_is_free_is_given_to_what_nothing_is_known_of() -> None:
+    policy = Learned(0)
+    policy.agent.decisions = 10**9  # it hardly explores any more
+    assert _asked(policy, 1, []) == ["a"]
+    full = Holding(_option("b"), CAPACITY, 1.0, 1)
+    assert _asked(policy, 2, [full]) == []
+    policy.measured("0", "a", 0.0)
+    assert _asked(policy, 3, []) == []
+
+
+def test_what_was_declined_is_not_thought_about_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, full = Learned(0), [Holding(_option("b"), CAPACITY, 1.0, 1)]
+    policy.agent.decisions, thought = 10**9, list[int]()
+    monkeypatch.setattr(policy.agent, "values", lambda vectors, expected: thought.append(len(vectors)) or expected)
+    for step in range(1, AGAIN + 2):
+        _asked(policy, step, full)
+    assert len(thought) == 2
+    _asked(policy, AGAIN + 2, [])  # something else is kept
+    assert len(thought) == 3
 
 
 def test_law_credits_fall_with_time_and_penalties_do_not() -> None:

@@ -105,7 +105,7 @@ class Learned(ViewPolicy):
 
     def _free(self, moment: Occasion, options: Sequence[Option]) -> Sequence[Option]:
         """Such options where nothing has to go for them: room that is free costs nothing, and only what is made can be measured."""
-        free = moment.capacity - sum(each.bytes for each in moment.kept)
+        free = moment.capacity - moment.used_bytes
         small = [each for each in options if each.bytes <= free]
         return self._unknown(moment, small) if small else ()
 
