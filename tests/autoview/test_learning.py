@@ -89,7 +89,7 @@ def test_what_was_learned_can_be_kept() -> None:
     kept, _ = _lived(policy, 600, 0)
     again = Learned(9)
     again.restore(policy.content())
-    moment = Occasion(601, "0", [_option(view) for view in VIEWS], list(kept.values()), CAPACITY)
+    moment = Occasion(601 + AGAIN, "0", [_option(view) for view in VIEWS], list(kept.values()), CAPACITY)
     policy.agent.decisions = again.agent.decisions = 10**9
     assert [each.id for each in policy.ranked(moment)] == [each.id for each in again.ranked(moment)]
 
