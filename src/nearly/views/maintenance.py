@@ -18,7 +18,7 @@ from nearly.engine.writing.parquet_writer import Progress
 from nearly.errors import EngineError, UnknownName
 from nearly.plan.depth import deep_recursion
 from nearly.views.definition import RememberedPlans
-from nearly.views.kept_groups import drop_groups
+from nearly.views.kept_groups import drop_groups, noted
 from nearly.views.moving import Move, Pinned, definition_of, is_elsewhere
 from nearly.views.states import At, State, state_of, versions_of
 
@@ -158,7 +158,7 @@ class Maintenance:
         leaves = {leaf: At.of(pinned[leaf.lower()]) for leaf in sorted(below)}
         if inputs == state.inputs:
             return replace(state, leaves=leaves)
-        return State(inputs, leaves, state.refreshes)
+        return State(inputs, leaves, state.refreshes, groups=noted((), state.groups, {}))
 
     def _is_ahead(self, state: State, pinned: Pinned) -> bool:
         """Whether a view is of later versions of its tables; a table that was dropped and made again has none."""
