@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -118,8 +118,8 @@ class Keeping:
         self.lookups = Lookups()
         self.tally = Tally()
         self.step = 0
-        self.gains: OrderedDict[tuple[str, str], float] = OrderedDict()
-        """What experiments found: seconds that a question gains by a view."""
+        self.gains: dict[tuple[str, str], float] = {}
+        """What experiments found: seconds that a question gains by a view. Any thread may list it: that of a dict is one step."""
         self.shares: dict[tuple[str, str], float] = {}
         """The same as the share of its time that a question takes with the view."""
         self.deferred: deque[Deferred] = deque(maxlen=DEFERRED)
@@ -364,7 +364,9 @@ class Keeping:
         self.gains[key] = outcome.gain
         self.shares[key] = outcome.used / max(outcome.unused, 1e-6)
         while len(self.gains) > REMEMBERED:
-            self.shares.pop(self.gains.popitem(last=False)[0], None)
+            oldest = next(iter(self.gains))
+            del self.gains[oldest]
+            self.shares.pop(oldest, None)
         self.lookups.forget(key[0])
         self.tally.experiments += 1
         self.is_changed = True
