@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from nearly.engine.storage.layouts import BASE, GROUPS, Origin, Table
 from nearly.engine.storage.registration import content_of
 from nearly.engine.storage.view_definition import AUTO, FULL
 from nearly.engine.writing.staging import Arrangement, Staged, commit, new_directory, stage
-from nearly.errors import Unsupported
+from nearly.errors import UnknownName, Unsupported
 from nearly.plan.canonical import fingerprint
 from nearly.plan.nodes import Field, GroupBy, Plan, Scan
 from nearly.plan.schema import SchemaColumn
@@ -87,10 +88,15 @@ def worth_keeping(planned: PlannedView, policy: str = AUTO) -> tuple[GroupBy, ..
     """The groupings inside a view's query that are computed from many rows, inner ones first; none where nothing can be added."""
     if planned.stored is None or policy == FULL or is_open(planned) or any(map(is_of_session, planned.stored.kept.walk())):
         return ()
-    rows = {table.name.lower(): table.rows for table in planned.inputs}
     found = (each for each in groupings_of(planned.stored.kept) if all(is_simple(column.type) for column in each.columns))
-    worth = [each for each in found if sum(rows[scan.table.lower()] for scan in scans_of(each)) > FEWEST_READ]
+    worth = [each for each in found if _rows_read(each, planned) > FEWEST_READ]
     return tuple(each for each in outermost(worth) if isinstance(each, GroupBy))
+
+
+def _rows_read(plan: Plan, planned: PlannedView) -> int:
+    """The rows of the tables from which a part of a view is computed."""
+    rows = {table.name.lower(): table.rows for table in planned.inputs}
+    return sum(rows[scan.table.lower()] for scan in scans_of(plan))
 
 
 def known_groups(engine: Engine, plan: Plan, notes: Noted) -> tuple[KeptGroups, ...]:
@@ -113,7 +119,6 @@ def make_groups(
     """
     found, inputs = list[KeptGroups](), planned.inputs
     notes = noted((), past or {}, {})
-    most = min(MOST_ROWS, MOST_SHARE * sum(table.rows for table in inputs))
     for each in worth_keeping(planned, policy):
         if fingerprint(each) in notes:
             continue
@@ -122,6 +127,7 @@ def make_groups(
             found.append(KeptGroups(each, made[0]))
             continue
         tables = (*inputs, *(other.table for other in found))
+        most = min(MOST_ROWS, MOST_SHARE * _rows_read(each, planned))
         try:
             staged = _written(engine, source, tables, name, temporary, most)
         except (NativeFailure, Unsupported):
@@ -178,6 +184,6 @@ def changes_of(engine: Engine, groups: Iterable[KeptGroups], change: NetChange) 
 def drop_groups(engine: Engine, view: str, but: Noted | None = None) -> None:
     """Forget the groups of a view, but those that are noted."""
     kept = {name for name, _ in (but or {}).values()}
-    for name in engine.catalog.hidden(view):
-        if name not in kept:
+    for name in set(engine.catalog.hidden(view)) - kept:
+        with suppress(UnknownName):  # who opens the catalog meanwhile drops those without a view
             engine.catalog.drop(name)
