@@ -31,7 +31,8 @@ from benchmarks.agreement import difference
 from benchmarks.autoviews.workloads import Workload
 from nearly.autoview.autoview import AutoView
 from nearly.autoview.candidates import RESULT, Candidate
-from nearly.autoview.keeping import Keeping, question_of
+from nearly.autoview.course import QueryCourse, question_of
+from nearly.autoview.keeping import Keeping
 from nearly.autoview.making import Intention
 from nearly.autoview.options import Holding, Option
 from nearly.autoview.rewriter import Rewriting
@@ -102,7 +103,7 @@ def measured(db: nearly.Session, workload: Workload, most_options: int, most_vie
     _keep_most_wanted(found, candidates, most_views)
     made = _made(keeping, prepared, candidates, found)
     _tell(f"{workload.name}: {len(made)} views made")
-    _measure_asked(db, auto, prepared, _serving(keeping, prepared, made, found), found)
+    _measure_asked(db, auto, prepared, _serving(auto.course, prepared, made, found), found)
     found.options = [[each for each in options if each.id in found.bytes and each.id in found.pair[number]]
                      for number, options in enumerate(found.options)]  # fmt: skip
     return found
@@ -188,15 +189,16 @@ def _make(keeping: Keeping, prepared: Prepared, candidate: Candidate) -> MadeVie
     return keeping.store.add(candidate, rows, versions, Holding(option, rows.bytes, 0.0, 0), keeping.engine.cluster.time_zone)
 
 
-def _serving(keeping: Keeping, prepared: Sequence[Prepared], made: Mapping[str, MadeView], found: Matrix) -> list[list[str]]:
+def _serving(course: QueryCourse, prepared: Sequence[Prepared], made: Mapping[str, MadeView], found: Matrix) -> list[list[str]]:
     """The views that serve each query; on the way it is measured how long it takes to find that out."""
     served: list[list[str]] = []
+    keeping = course.keeping
     count = max(1, len(made))
     for number, ready in enumerate(prepared):
         question = question_of(ready)
-        first, _ = _timed(lambda ready=ready: keeping.best(ready))  # type: ignore[misc]
+        first, _ = _timed(lambda ready=ready: course.best(ready))  # type: ignore[misc]
         keeping.lookups.forget(question)
-        again, _ = _timed(lambda ready=ready: keeping.best(ready))  # type: ignore[misc]
+        again, _ = _timed(lambda ready=ready: course.best(ready))  # type: ignore[misc]
         found.matching.append(max(0.0, first - again) / count)
         found.looking.append(again / count)
         plan = ready.query.plan if ready.query is not None else None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from benchmarks.autoviews.matrix import Matrix
-from nearly.autoview.keeping import COMPARED, SMALLEST, TRIED, may_fit
+from nearly.autoview.course import COMPARED, SMALLEST, TRIED, may_fit
 from nearly.autoview.options import Holding, Occasion, Option
 from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.rewriter import CHEAPER

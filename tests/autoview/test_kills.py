@@ -21,8 +21,8 @@ TEXT = "select g, sum(v) as s from t where d = {} group by g order by g"
 CHILD = """
 import sys
 import nearly
-from nearly.autoview import keeping, making, mining
-keeping.SMALLEST, mining.SHARE, making.PATIENCE, making.Making.fits = 0.0, 1e9, 1e9, lambda *_: True
+from nearly.autoview import course, making, mining
+course.SMALLEST, mining.SHARE, making.PATIENCE, making.Making.fits = 0.0, 1e9, 1e9, lambda *_: True
 db = nearly.connect(lazy=True, path=sys.argv[1])
 auto = db.autoview("8kb", policy="lru", slowdown=10)
 for turn in range(1_000_000):

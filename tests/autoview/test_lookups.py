@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from nearly.autoview import keeping, rewriter
+from nearly.autoview import course, rewriter
 from nearly.autoview.autoview import AutoView
 from nearly.autoview.experiments import Experiment, Outcome, Side
 from nearly.autoview.making import Usual
@@ -77,7 +77,7 @@ def test_what_decides_a_lookup_ends_it(db: nearly.Session, monkeypatch: pytest.M
         case "experiment":
             (used,) = [each.id for each in auto.keeping.store.kept.values() if each.name == source]
             side = Side(Scan("t", ()), ())
-            question = keeping.question_of(db._engine.prepare(TEXT))
+            question = course.question_of(db._engine.prepare(TEXT))
             auto.keeping.learn(Outcome(Experiment(question, used, side, side), 1e12, 1.0))
         case "zone":
             monkeypatch.setattr(type(db._engine.cluster), "time_zone", property(lambda _: "Asia/Tokyo"))
@@ -90,7 +90,7 @@ def test_what_decides_a_lookup_ends_it(db: nearly.Session, monkeypatch: pytest.M
 
 
 def test_views_of_changed_tables_are_made_again_without_a_rest(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "PATIENCE", 0.0)
+    monkeypatch.setattr(course, "PATIENCE", 0.0)
     auto = opened(db)
     for turn in range(3):
         db.insert("t", [{"g": 100 + turn, "v": 100}])
@@ -115,11 +115,11 @@ def test_views_of_changed_tables_wait_for_a_rest_at_first(db: nearly.Session) ->
 
 def test_what_a_query_took_counts_more_than_what_was_expected(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     auto = held_still(db.autoview("1MB", policy="lru", slowdown=10))
-    monkeypatch.setattr(keeping, "SMALLEST", 10.0)
+    monkeypatch.setattr(course, "SMALLEST", 10.0)
     db.sql(TEXT).exact()
     assert not auto.status().views
-    question = keeping.question_of(db._engine.prepare(TEXT))
-    auto.keeping._usual.add((question, ()), Usual(1.0, 20.0))
+    question = course.question_of(db._engine.prepare(TEXT))
+    auto.course._usual.add((question, ()), Usual(1.0, 20.0))
     db.sql(TEXT).exact()
     assert auto.status().views
 
@@ -129,8 +129,8 @@ def test_what_a_question_takes_tells_what_its_views_gain(db: nearly.Session) -> 
     seen: list[Occasion] = []
     auto.keeping.policy.ranked = lambda moment: seen.append(moment) or ()  # type: ignore[func-returns-value,method-assign]
     db.sql(TEXT).exact()
-    question = keeping.question_of(db._engine.prepare(TEXT))
-    auto.keeping._usual.add((question, ()), Usual(1.0, 5.0))
+    question = course.question_of(db._engine.prepare(TEXT))
+    auto.course._usual.add((question, ()), Usual(1.0, 5.0))
     db.sql(TEXT).exact()
     before, after = ({each.id: (each.gain, each.cost) for each in moment.options} for moment in seen)
     assert before

@@ -14,7 +14,7 @@ import pytest
 import nearly
 from nearly.autoview import making
 from nearly.autoview.autoview import AutoView
-from nearly.autoview.keeping import Keeping
+from nearly.autoview.course import QueryCourse
 from tests.autoview.keen import both, held_still, keen, rows_on_disk
 from tests.fixtures.driver_only import driver_only
 
@@ -144,16 +144,16 @@ def test_tables_that_are_replaced_while_a_query_begins(
     opened(db)
     for _ in range(2):
         db.sql(BY_GROUP).exact()
-    replaced, run = threading.Event(), Keeping.run
+    replaced, run = threading.Event(), QueryCourse.run
 
-    def late(self: Keeping, *given: Any) -> Any:
+    def late(self: QueryCourse, *given: Any) -> Any:
         if not replaced.is_set():
             replaced.set()
             pq.write_table(events(pa.array(list(range(5, 3005)))), tmp_path / "events.parquet")
             db.refresh("events")
         return run(self, *given)
 
-    monkeypatch.setattr(Keeping, "run", late)
+    monkeypatch.setattr(QueryCourse, "run", late)
     query = db.sql(BY_GROUP)
     answer = query.exact() if asked == "exact" else list(query)[-1]
     assert replaced.is_set()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from nearly.answer import Answer
 from nearly.autoview import listing
+from nearly.autoview.course import QueryCourse
 from nearly.autoview.keeping import Keeping
 from nearly.autoview.policies.known import policy_of
 from nearly.autoview.rewriter import Rewriting
@@ -52,6 +53,7 @@ class AutoView:
         self._engine, self.settings = engine, settings
         self._store = ViewStore(engine.catalog.path / DIRECTORY, settings.storage)
         self._keeping = Keeping(engine, self._store, policy_of(settings.policy, settings.seed), settings.slowdown)
+        self.course = QueryCourse(self._keeping)
         listing.load(self._keeping)
         self._worker = Worker(self._keeping, lambda: listing.save(self._keeping))
         self._began = time.monotonic()
@@ -159,7 +161,7 @@ class AutoViewAnswerer:
                 raise Unsupported("automatic views are off; use db.autoview(storage='200MB')")
             return Offer(())
         keeping = mine.keeping
-        best = keeping.best(question.prepared)
+        best = mine.course.best(question.prepared)
         if best is None:
             if forced:
                 raise Unsupported(f"automatic views cannot answer this query: {question.prepared.reason}")
@@ -178,7 +180,7 @@ class AutoViewAnswerer:
 
     def _given(self, mine: AutoView, question: Question, best: Rewriting) -> Answer:
         prepared, began = question.prepared, time.perf_counter()
-        course = mine.keeping.run(prepared, best, question.ending) if mine.is_on else None
+        course = mine.course.run(prepared, best, question.ending) if mine.is_on else None
         if course is None or course.rows is None or prepared.query is None:  # for Spark to judge, over the tables themselves
             result = mine.keeping.engine.until(question.ending).run(prepared)
             return Answer.exactly(result.table, result.source, question.confidence, dict(result.stats))

@@ -1,66 +1,33 @@
-"""The course of a query with automatic views, and what is kept of it.
+"""What is kept, who decides about it, and what was found out.
 
-    options of the question -> the policy's choice -> made on the way, where it fits (pass 1) -> views reused (pass 2) -> answer
-
-Law: the answer is the query's own, whatever is kept. A query waits neither for the learner nor for experiments: where they hold
-what it would need for a decision, it makes no view.
+Queries (`course`) and what is done when it is quiet (`worker`) make views, let them go and learn of them here alone. The policy is
+told what happened by whoever holds `deciding`.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
-
-import pyarrow as pa
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from nearly.autoview.candidates import Candidate
 from nearly.autoview.estimates import ViewEstimates
-from nearly.autoview.experiments import Experiment, Experiments, Outcome, Side
-from nearly.autoview.lookups import KnownServing, Lookups
-from nearly.autoview.making import Making, Usual, over
+from nearly.autoview.experiments import Experiments, Outcome
+from nearly.autoview.lookups import Lookups
+from nearly.autoview.making import Making
 from nearly.autoview.mining import Fact, Mining
 from nearly.autoview.options import Holding, Occasion, Option
 from nearly.autoview.policies.policy import ViewPolicy
-from nearly.autoview.rewriter import Rewriter, Rewriting
+from nearly.autoview.rewriter import Rewriter
 from nearly.autoview.store import Encoded, MadeView, NoRoom, ViewStore
 from nearly.engine.engine import Engine
-from nearly.engine.native.running import Ending
 from nearly.engine.planner import Prepared
-from nearly.engine.plans import BrokenOff
-from nearly.engine.storage.footers import checksum_of
-from nearly.errors import EngineError, UnknownName
-from nearly.plan.depth import deep_recursion
-from nearly.plan.remembered import Remembered
+from nearly.errors import EngineError
 
-logger = logging.getLogger(__name__)
-
-TRIED = 3
-"""Options of a query that are tried, the best first."""
 REMEMBERED = 2_000
-SMALLEST = 0.003
-"""A query that took no longer, or is expected within so many seconds, is left alone: finding a view for it would take as long."""
+"""Findings of experiments."""
 DEFERRED = 8
-UNSURE = 4.0
-"""The bytes of a view that was never made are often estimated too large by so many times."""
-PATIENCE = 2.0
-"""Seconds for which a view of older tables may wait for a quiet time while it is asked for."""
-COMPARED = 3
-"""Other views that would have served a question, and are tried when it is quiet."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryOutcome:
-    """What became of a query: its rows (None where Spark must judge), which views it read, and which it made."""
-
-    rows: pa.Table | None
-    views: tuple[str, ...]
-    made: str | None = None
 
 
 @dataclass(slots=True)
@@ -79,21 +46,6 @@ class Tally:
     most_bytes: int = 0
     slowest: float = 0.0
     """The largest share by which a query that made a view took longer than expected."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskedQuery:
-    """A query on its way: what is asked, over which views it is cheapest, and its end."""
-
-    prepared: Prepared
-    question: str
-    best: Rewriting
-    ending: Ending
-
-    @property
-    def used(self) -> tuple[str, tuple[str, ...]]:
-        """The question, and the views that serve it."""
-        return self.question, tuple(each.id for each in self.best.views)
 
 
 @dataclass(slots=True)
@@ -124,134 +76,8 @@ class Keeping:
         """The same as the share of its time that a question takes with the view."""
         self.deferred: deque[Deferred] = deque(maxlen=DEFERRED)
         self.deciding = threading.Lock()
-        self._told: deque[Callable[[], None]] = deque()
-        self._usual: Remembered[tuple[str, tuple[str, ...]], Usual] = Remembered(REMEMBERED)
+        self.told: deque[Callable[[], None]] = deque()
         self.is_changed = False
-
-    @deep_recursion()
-    def best(self, prepared: Prepared) -> Rewriting | None:
-        """The query over the views that make it cheaper; None where it is not one of ours."""
-        if prepared.query is None or prepared.kernel != "native":
-            return None
-        question = question_of(prepared)
-        with self.store.lock:
-            changes, views = self.store.changes, list(self.store.kept.values())
-        zone = self.engine.cluster.time_zone if views else ""
-        known = self.lookups.get(question, prepared, changes, zone)
-        if known is None:
-            found = {view.id: self.shares.get((question, view.id)) for view in views}
-            measured = {id_: share for id_, share in found.items() if share is not None}
-            best = self.rewriter.reuse(prepared, prepared.query.plan, views, measured)
-            known = self.lookups.add(question, KnownServing(prepared, changes, zone, best))
-        return known.best
-
-    @deep_recursion()
-    def run(self, prepared: Prepared, best: Rewriting, ending: Ending | None = None) -> QueryOutcome:
-        """Answer a query, and perhaps make a view on the way."""
-        self.tally.queries += 1
-        began = time.perf_counter()
-        asked = AskedQuery(prepared, question_of(prepared), best, ending or Ending())
-        made = None
-        if self._usually(asked).seconds >= SMALLEST:
-            made = self._pass_one(asked)
-        else:
-            self._pass_by(asked)
-        if made is not None:
-            (kept,) = made.views
-            course = self._read(asked, made)
-            took = time.perf_counter() - began
-            usual = self._usually(asked)
-            plain = took * min(1.0, usual.expected / max(made.seconds, 1e-6)) if usual.measured is None else usual.measured
-            self._note_cost(asked, kept, took - plain, took)
-            return QueryOutcome(course.rows, course.views, kept.name)
-        course = self._read(asked, best)
-        took = time.perf_counter() - began
-        self._usual.add(asked.used, Usual(best.seconds, min(took, self._usually(asked).measured or took)))
-        if course.views:
-            self._note_uses(asked)
-        elif course.rows is not None:
-            self.engine.native.durations.record(prepared.question, took)
-            self.mining.note_rows(prepared, course.rows.num_rows)
-        return course
-
-    def _usually(self, asked: AskedQuery) -> Usual:
-        """What a query takes over the views that it has."""
-        known = self._usual.get(asked.used)
-        return Usual(asked.best.seconds, None if known is None else known.measured)
-
-    def _scaled(self, question: str, option: Option) -> Option:
-        """An option of a question that was asked over tables alone: by how much that was misjudged, so are its views."""
-        plain = self._usual.get((question, ()))
-        return option if plain is None else replace(option, gain=option.gain * plain.scale, cost=option.cost * plain.scale)
-
-    def _pass_by(self, asked: AskedQuery) -> None:
-        """Make nothing; the policy is told of the query when it is told of anything."""
-        self.step += 1
-        self._told.append(partial(self.policy.asked, asked.question, self.step))
-
-    def _pass_one(self, asked: AskedQuery) -> Rewriting | None:
-        """The rest of the query over a view that was made for it, and what both were expected to take; None where none was made."""
-        mined = self.mining.known(asked.prepared, asked.best.seconds)
-        if not self.deciding.acquire(blocking=False):
-            self._pass_by(asked)
-            return None
-        try:
-            self._let_go_stale(asked.prepared, mined.candidates)
-            self._tell()
-            self.step += 1
-            options = tuple(self._scaled(asked.question, self.mining.current(each)) for each in mined.options)
-            moment = self._moment(asked.question, options, self._usually(asked).seconds)
-            ranked = [each for each in self.policy.ranked(moment) if may_fit(each, self.store.limit)]
-            for option in ranked[:TRIED]:
-                if option.id in self.store.kept:
-                    continue
-                found = self._make(asked, moment, mined.candidates[option.id], option)
-                if found is not None:
-                    return found
-            return None
-        finally:
-            self.deciding.release()
-
-    def _let_go_stale(self, prepared: Prepared, ids: Iterable[str]) -> None:
-        """Let go of views of a question that are of older tables, where no quiet time came in which they could follow them.
-
-        Else a view that is asked for without rest would never be there again.
-        """
-        views = [view for id_ in ids if (view := self.store.kept.get(id_)) is not None]
-        fitting = {each.id for each in self.rewriter.usable(prepared, views)}
-        old = [each for each in views if each.id not in fitting]
-        if not old or not self._is_current(prepared):
-            return
-        now = time.monotonic()
-        for each in old:
-            each.stale_since = each.stale_since or now
-            if now - each.stale_since > PATIENCE:
-                self.evict(each.id, lost=True)
-
-    def _is_current(self, prepared: Prepared) -> bool:
-        with suppress(UnknownName):
-            return self.engine.planner.is_current(prepared)
-        return False
-
-    def _make(self, asked: AskedQuery, moment: Occasion, candidate: Candidate, option: Option) -> Rewriting | None:
-        prepared, usual = asked.prepared, self._usually(asked)
-        intended = self.making.intention(prepared, candidate, option, list(self.store.kept.values()))
-        if intended is None or self.policy.victims(moment, option, min(option.bytes, self.store.limit)) is None:
-            return None
-        if not self.making.fits(intended, usual):
-            self.deferred.append(Deferred(prepared, candidate, option))
-            return None
-        began = time.perf_counter()
-        try:
-            rows = self.making.made(prepared, intended, usual, asked.ending.running)
-        except BrokenOff:
-            rows = None
-        asked.ending.refuse()
-        if rows is None:
-            return None
-        seconds = time.perf_counter() - began
-        kept = self.keep(prepared, moment, candidate, option, rows, seconds, 0.0)
-        return None if kept is None else Rewriting(over(intended.rest, kept), (kept,), intended.seconds + intended.rest_seconds)
 
     def keep(
         self, prepared: Prepared, moment: Occasion, candidate: Candidate, option: Option, rows: Encoded, seconds: float, cost: float
@@ -276,87 +102,11 @@ class Keeping:
         self.is_changed = True
         return kept
 
-    def _moment(self, question: str, options: Sequence[Option], seconds: float = 0.0) -> Occasion:
+    def moment(self, question: str = "", options: Sequence[Option] = (), seconds: float = 0.0) -> Occasion:
+        """What is kept as a question comes, of which these views could be made."""
         with self.store.lock:
             holdings = [each.holding for each in self.store.kept.values()]
         return Occasion(self.step, question, options, holdings, self.store.limit, seconds)
-
-    def moment(self, question: str = "") -> Occasion:
-        return self._moment(question, ())
-
-    def _note_cost(self, asked: AskedQuery, kept: MadeView, cost: float, took: float) -> None:
-        """What making a view cost its query, as far as is known."""
-        kept.holding.cost = max(0.0, cost)
-        self.tally.spent += max(0.0, cost)
-        usual = took - cost
-        if usual > 0:
-            self.tally.slowest = max(self.tally.slowest, cost / usual)
-        moment = self._moment(asked.question, ())
-        self._told.append(lambda: self.policy.made(kept.holding, moment))
-
-    def _read(self, asked: AskedQuery, rewriting: Rewriting) -> QueryOutcome:
-        """The rows of a query over views; over the tables alone where a view is gone, or its files are not what they were."""
-        if not rewriting.views:
-            return QueryOutcome(self._rows(asked, rewriting), ())
-        with self.store.reading(rewriting.views) as there:
-            broken = [each for each in rewriting.views if not each.is_sound]
-            if there and not broken:
-                try:
-                    return QueryOutcome(self._rows(asked, rewriting), tuple(each.name for each in rewriting.views))
-                except EngineError:
-                    self.engine.life.refuse_over()
-                    asked.ending.refuse()
-                    broken = list(rewriting.views)  # or a table is: then reading it alone says so
-        for each in broken:
-            logger.warning("the files of %s were changed or removed by someone else; it is dropped", each.name)
-            self.evict(each.id)
-        query = asked.prepared.query
-        return QueryOutcome(None if query is None else self._rows(asked, Rewriting(query.plan, (), 0.0)), ())
-
-    def _rows(self, asked: AskedQuery, rewriting: Rewriting) -> pa.Table | None:
-        tables = [*asked.prepared.snapshot, *(each.table for each in rewriting.views)]
-        with self.engine.reading(tables):
-            return self.engine.until(asked.ending).at(tables).native_rows(rewriting.plan)
-
-    def _note_uses(self, asked: AskedQuery) -> None:
-        self.tally.served += 1
-        moment = self._moment(asked.question, ())
-        for view in asked.best.views:
-            view.holding.uses += 1
-            view.holding.last = self.step
-            gain = self._gain(asked, view)
-            view.holding.saved += gain
-            self.tally.saved += gain
-            self._told.append(partial(self.policy.used, view.holding, moment, gain))
-        if self.lookups.compares(asked.question):
-            self._compare(asked)
-
-    def _compare(self, asked: AskedQuery) -> None:
-        """Queue experiments with other views that would have served a question: estimates may have chosen the wrong one."""
-        prepared, question = asked.prepared, asked.question
-        if prepared.query is None:
-            return
-        unused = Side(prepared.query.plan, prepared.snapshot)
-        with self.store.lock:
-            views = [each for each in self.store.kept.values() if (question, each.id) not in self.gains]
-        for each in self.rewriter.serving(prepared, prepared.query.plan, views)[:COMPARED]:
-            (view,) = each.views
-            side = Side(each.plan, (*prepared.snapshot, view.table))
-            self.experiments.add(Experiment(question, view.id, side, unused, frozenset({view.id})), urgent=False)
-
-    def _gain(self, asked: AskedQuery, view: MadeView) -> float:
-        """What a use gains: measured, or expected until the experiment that is queued for it was run."""
-        prepared, best = asked.prepared, asked.best
-        known = self.gains.get((asked.question, view.id))
-        if known is not None or prepared.query is None:
-            return known or 0.0
-        others = [each for each in best.views if each is not view]
-        without = self.rewriter.reuse(prepared, prepared.query.plan, others)
-        used = Side(best.plan, (*prepared.snapshot, *(each.table for each in best.views)))
-        unused = Side(without.plan, (*prepared.snapshot, *(each.table for each in without.views)))
-        names = frozenset(each.id for each in best.views)
-        self.experiments.add(Experiment(asked.question, view.id, used, unused, names))
-        return max(0.0, without.seconds - best.seconds)
 
     def learn(self, outcome: Outcome) -> None:
         """An experiment was run."""
@@ -370,17 +120,17 @@ class Keeping:
         self.lookups.forget(key[0])
         self.tally.experiments += 1
         self.is_changed = True
-        self._told.append(lambda: self.policy.measured(*key, outcome.gain))
+        self.told.append(lambda: self.policy.measured(*key, outcome.gain))
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
         """Tell the policy what happened; whoever holds `deciding` may."""
-        while self._told:
-            self._told.popleft()()
+        while self.told:
+            self.told.popleft()()
 
     def train(self) -> None:
         """Let the policy learn; queries that come meanwhile make no views."""
         with self.deciding:
-            self._tell()
+            self.tell()
             self.policy.train()
 
     def evict(self, id_: str, lost: bool = False) -> None:
@@ -394,21 +144,11 @@ class Keeping:
         self.tally.evicted += not lost
         self.is_changed = True
         step = self.step
-        self._told.append(lambda: self.policy.gone(kept.holding, step))
+        self.told.append(lambda: self.policy.gone(kept.holding, step))
         if lost:
-            self._told.append(lambda: self.policy.lost(id_))
+            self.told.append(lambda: self.policy.lost(id_))
 
     def policy_content(self) -> Mapping[str, object]:
         with self.deciding:
-            self._tell()
+            self.tell()
             return dict(self.policy.content())
-
-
-def may_fit(option: Option, limit: float) -> bool:
-    """Whether a view may turn out to fit; making it ends as soon as its rows take more than there is, and is not tried again."""
-    return option.bytes <= (limit if option.known is not None else UNSURE * limit)
-
-
-def question_of(prepared: Prepared) -> str:
-    """A short name of what is asked, over whichever versions of the tables."""
-    return checksum_of(prepared.text.encode())[:16]
