@@ -26,10 +26,10 @@ def best_views(matrix: Matrix, queries: Sequence[int], capacity: float, noise: f
     """The best set of views; with `noise` their gains are known only up to this factor."""
     random = np.random.default_rng(seed)
     counts = Counter(queries)
-    views = [view for view, size in matrix.bytes.items() if size <= capacity]
+    makeable = {each.id for query in counts for each in matrix.options[query]}
+    views = [view for view, size in matrix.bytes.items() if size <= capacity and view in makeable]
     place = {view: number for number, view in enumerate(views)}
-    seen = {query: {each.id for each in matrix.options[query]} & place.keys() for query in counts}
-    pairs = [(query, view) for query in counts for view in seen[query] if matrix.gain(query, view) > 0]
+    pairs = [(query, view) for query in counts for view in matrix.pair[query] if view in place and matrix.gain(query, view) > 0]
     if not pairs:
         return []
     factors = np.exp(random.uniform(-np.log(noise), np.log(noise), len(pairs))) if noise > 1 else np.ones(len(pairs))

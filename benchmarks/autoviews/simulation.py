@@ -85,7 +85,10 @@ class Simulation:
         self._seen: set[str] = set(matrix.bytes) if rules.told_all else set()
         known = matrix.making if rules.told_costs else {}
         self._options = [[replace(each, known=known.get(each.id)) for each in options] for options in matrix.options]
-        self._expected = [{each.id: each.gain for each in options} for options in matrix.options]
+        self._expected = [
+            {view: gain for view, gain in gains.items() if view in pair}
+            for gains, pair in zip(matrix.expected_gain, matrix.pair, strict=True)
+        ]
         self._tables = sorted({table for tables in matrix.tables.values() for table in tables})
         self._changes = 0
         self._looked: dict[int, int] = {}

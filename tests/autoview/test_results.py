@@ -12,6 +12,7 @@ import pytest
 import nearly
 from nearly.autoview import rewriter, upkeep
 from nearly.autoview.candidates import RESULT, result_of
+from nearly.autoview.making import Intention, Making, Usual
 from nearly.autoview.options import Occasion, Option
 from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.policies.simple import Lru
@@ -117,6 +118,29 @@ def test_what_is_too_large_is_not_tried_again(db: nearly.Session) -> None:
         assert "autoview" not in source
     assert len(auto.keeping.making._given_up)
     assert not auto.status().views
+
+
+def test_what_took_too_long_is_tried_again_once_its_query_was_measured(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, both what the query takes and what making the view takes were guessed."""
+    auto = held_still(db.autoview("10MB", policy="lru", slowdown=10))
+    text = "select k, sum(x) as s from t where x > 10 group by k having sum(x) > 5"
+    groups = [id_ for id_, each in auto.keeping.mining.mine(db._engine.prepare(text)).candidates.items() if each.kind != RESULT]
+    ranked = auto.keeping.policy.ranked
+    auto.keeping.policy.ranked = lambda moment: [each for each in ranked(moment) if each.id in groups]  # type: ignore[method-assign]
+    limits: list[bool] = []
+
+    def at_once(_: Making, intended: Intention, usual: Usual) -> float:
+        limits.append(usual.measured is not None)
+        return -1.0
+
+    monkeypatch.setattr(Making, "_limit", at_once)
+    for _ in range(3):
+        found, expected, source = both(db, text)
+        assert found.equals(expected)
+        assert "autoview" not in source
+    assert limits == sorted(limits)
+    assert limits[0] is False
+    assert sum(limits) == len(auto.keeping.making._given_up) > 0
 
 
 def test_how_large_a_result_is_becomes_known_when_it_is_shown(db: nearly.Session) -> None:

@@ -116,6 +116,7 @@ class QueryCourse:
             plain = took * min(1.0, usual.expected / max(made.seconds, 1e-6)) if usual.measured is None else usual.measured
             self._note_cost(asked, kept, took - plain, took)
             return QueryOutcome(course.rows, course.views, kept.name)
+        began = time.perf_counter()  # a view whose making was given up is no part of what the query takes
         course = self._read(asked, best)
         took = time.perf_counter() - began
         self._usual.add(asked.used, Usual(best.seconds, min(took, self._usually(asked).measured or took)))

@@ -73,7 +73,8 @@ class Making:
     share: float
     _ratio: float = 1.0
     _given_up: Remembered[str, bool] = field(default_factory=lambda: Remembered(REMEMBERED))
-    """A view that was too large or too slow to make would be so again."""
+    """A view that was too large or too slow to make would be so again; too slow for its query, once that was measured: before, the
+    estimate of both may have been wrong."""
 
     def intention(self, prepared: Prepared, candidate: Candidate, option: Option, views: Sequence[MadeView]) -> Intention | None:
         """How a query makes a view; None where it cannot use it, or making it was given up before."""
@@ -105,9 +106,10 @@ class Making:
                 batches = plan_batches(self.estimates.engine, intended.source.plan, tables, running)
                 with self.estimates.engine.reading(tables):
                     found = encoded(intended.candidate, _timed(batches, began, self._limit(intended, usual)), self.store.limit)
-            except (NativeFailure, NoRoom, TooSlow):
+            except (NativeFailure, NoRoom, TooSlow) as trouble:
                 self.estimates.engine.life.refuse_over()
-                self._given_up.add(intended.candidate.id, True)
+                if not isinstance(trouble, TooSlow) or (usual is not None and usual.measured is not None):
+                    self._given_up.add(intended.candidate.id, True)
                 return None
         if usual is not None and usual.measured is not None:
             took = (time.perf_counter() - began) / max(usual.scale * intended.seconds, 1e-4)
