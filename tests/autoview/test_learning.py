@@ -139,6 +139,7 @@ def test_what_was_declined_is_not_thought_about_at_once(monkeypatch: pytest.Monk
     for step in range(1, AGAIN + 2):
         _asked(policy, step, full)
     assert len(thought) == 2
+    policy.gone(*full, AGAIN + 1)
     _asked(policy, AGAIN + 2, [])  # something else is kept
     assert len(thought) == 3
 

@@ -41,8 +41,8 @@ class Demand:
         self._measured: dict[tuple[str, str], float] = {}
         self._ratio = 0.0
         self._ratios = 0
-        self._bests: dict[str, float] = {}
-        self._beside: Collection[str] = ()
+        self._sorted: dict[str, list[tuple[float, str]]] = {}
+        """Views by what a question gains by them, most first; of questions that were looked at since anything was measured."""
         self.returning = 0.5
         """How often something is asked for that was asked for before."""
 
@@ -58,10 +58,11 @@ class Demand:
         if options:
             self.returning = MEMORY * self.returning + (1 - MEMORY) * again
         count = 0.0 if found is None else found.count * DECAY ** (step - found.last)
-        self._bests.pop(question, None)
         gains = {each.id: each.gain for each in options}
         if found is not None:
             gains = {**found.gains, **gains}
+        if found is None or gains != found.gains:
+            self._sorted.pop(question, None)
         self._asked[question] = _Asked(count + 1.0, step, gains)
         for id_ in gains:
             self._wanted[id_].add(question)
@@ -78,7 +79,7 @@ class Demand:
     def measure(self, question: str, id_: str, gain: float) -> None:
         """An experiment was run."""
         self._measured[question, id_] = gain
-        self._bests.pop(question, None)
+        self._sorted.clear()  # what is expected of all others is scaled by what is measured
         asked = self._asked.get(question)
         expected = 0.0 if asked is None else asked.gains.get(id_, 0.0)
         if asked is not None:
@@ -118,15 +119,12 @@ class Demand:
         return found
 
     def _best(self, question: str, kept: Collection[str]) -> float:
-        """The most that a question gains by views that are kept; remembered as long as these are the same."""
-        if kept is not self._beside and kept != self._beside:
-            self._bests.clear()
-            self._beside = kept
-        found = self._bests.get(question)
-        if found is None:
-            gains = self._asked[question].gains
-            found = self._bests[question] = max((self.gain(question, each) for each in gains if each in kept), default=0.0)
-        return found
+        """The most that a question gains by views that are kept; one that it would lose by is not used."""
+        views = self._sorted.get(question)
+        if views is None:
+            gains = ((self.gain(question, each), each) for each in self._asked[question].gains)
+            views = self._sorted[question] = sorted((pair for pair in gains if pair[0] > 0), reverse=True)
+        return next((gain for gain, view in views if view in kept), 0.0)
 
     def content(self) -> Mapping[str, Any]:
         """As JSON can hold it."""

@@ -52,31 +52,34 @@ class Learned(ViewPolicy):
         self.demand = Demand()
         self.credits = Credits()
         self._open: dict[str, _While] = {}
+        self._due = 0
+        """Before this query no window closes."""
         self._dared: Option | None = None
         self._lives: dict[str, tuple[int, int]] = {}
         """How often a view was lost to changed tables, and how many queries it lived in all."""
         self._costs: dict[str, float] = {}
         """What making a view cost the query that made it last."""
-        self._declined: dict[str, tuple[int, frozenset[str] | None]] = {}
-        """When nothing was worth making for a question, and what was kept then."""
+        self._changes = 0
+        """How often a view was made or went."""
+        self._declined: dict[str, tuple[int, int]] = {}
+        """When nothing was worth making for a question, and after how many changes."""
 
     def ranked(self, moment: Occasion) -> Sequence[Option]:
         self.demand.note(moment.question, moment.step, moment.options)
-        kept = frozenset(each.id for each in moment.kept)
-        step, beside = self._declined.get(moment.question, (0, None))
-        if kept == beside and moment.step - step < AGAIN:
+        step, changes = self._declined.get(moment.question, (0, -1))
+        if changes == self._changes and moment.step - step < AGAIN:
             return ()
         self._close_windows(moment)
-        found = self._worth_making(moment, kept)
+        found = self._worth_making(moment, frozenset(each.id for each in moment.kept))
         if not found:
-            self._decline(moment, kept)
+            self._decline(moment)
         return found
 
-    def _decline(self, moment: Occasion, kept: frozenset[str]) -> None:
+    def _decline(self, moment: Occasion) -> None:
         """Remember that nothing was worth making for a question beside what is kept, or not worth what would have to go."""
         if len(self._declined) >= REMEMBERED:
             self._declined.clear()
-        self._declined[moment.question] = (moment.step, kept)
+        self._declined[moment.question] = (moment.step, self._changes)
 
     def _worth_making(self, moment: Occasion, kept: frozenset[str]) -> Sequence[Option]:
         new = [each for each in moment.options if each.id not in kept]
@@ -146,7 +149,7 @@ class Learned(ViewPolicy):
         saves = {each.id: self._expected(each.id, kept, moment.step, 0.0) / max(1, each.bytes) for each in moment.kept}
         found = self.first_of(moment, newcomer, size, lambda holding: saves[holding.id])
         if found is None:
-            self._decline(moment, kept)
+            self._decline(moment)
         return found
 
     def admits(self, moment: Occasion, newcomer: Option, victims: Sequence[Holding]) -> bool:
@@ -157,13 +160,15 @@ class Learned(ViewPolicy):
         gained = self._expected(newcomer.id, left, moment.step, self._cost(newcomer))
         if newcomer is self._dared:
             gained = max(gained, self._hoped(moment, newcomer))
-        lost = 0.0
         for each in victims:
-            lost += self._expected(each.id, left, moment.step, 0.0)
+            if gained <= 0:  # what each of them saves is no less than 0
+                return False
+            gained -= self._expected(each.id, left, moment.step, 0.0)
             left |= {each.id}
-        return gained > lost
+        return gained > 0
 
     def made(self, holding: Holding, moment: Occasion) -> None:
+        self._changes += 1
         holding.unpaid = self._costs[holding.id] = holding.cost
         self.credits.begin(holding, moment.step)
         self._begin(holding, moment)
@@ -183,6 +188,8 @@ class Learned(ViewPolicy):
             now.reward += (gain - pays) * DISCOUNT ** (moment.step - now.began)
 
     def _close_windows(self, moment: Occasion) -> None:
+        if moment.step < self._due:
+            return
         for each in moment.kept:
             now = self._open.get(each.id)
             if now is None:
@@ -192,8 +199,10 @@ class Learned(ViewPolicy):
                 following = self._open[each.id]
                 length = DISCOUNT ** (moment.step - now.began)
                 self.agent.add(Experience(now.vector, now.expected, now.reward, following.vector, following.expected, length))
+        self._due = min((each.began + WINDOW for each in self._open.values()), default=0)
 
     def gone(self, holding: Holding, step: int) -> None:
+        self._changes += 1
         self.credits.forget(holding.id)
         losses, lived = self._lives.get(holding.id, (0, 0))
         self._lives[holding.id] = (losses, lived + step - holding.made)
