@@ -26,7 +26,7 @@ def added_to(deltas: Deltas, plan: GroupBy, found: Partials) -> ChangedRows | No
     if change is None:
         return None
     sums = GroupBy(change.plan, plan.keys, weighted_partials(found, change.weight))
-    tests = [Call(BOOLEAN, "<>", (each.column, _nothing(each.column))) for each in sums.aggregates]
+    tests: list[Expression] = [Call(BOOLEAN, "<>", (each.column, _nothing(each.column))) for each in sums.aggregates]
     added = deltas.stage("added", Filter(sums, reduce(_or, tests)))
     names = tuple(Output(deltas.fresh("touched"), key.column) for key in plan.keys)
     touched = Touched(Project(added, names) if names else added, tuple(each.column for each in names))
