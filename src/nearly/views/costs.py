@@ -13,9 +13,9 @@ from math import expm1, inf
 
 from nearly.engine.deltas.versions import Moved
 from nearly.plan.expressions import Expression, columns_of
-from nearly.plan.nodes import Filter, Input, Join, Plan, Project, Scan
+from nearly.plan.nodes import Filter, GroupBy, Input, Join, Plan, Project, Scan
 from nearly.plan.schema import FindTable
-from nearly.rewrite.delta.changed import BEFORE, Delta
+from nearly.rewrite.delta.changed import BEFORE, CHANGE, Delta
 from nearly.rewrite.delta.strategy.strategies import WHOLE
 from nearly.rewrite.logical.sizes import size
 from nearly.views.states import Refresh
@@ -59,12 +59,16 @@ class RefreshCosts:
         rows = max(size(plan, self.find_table).rows if not stored_rows else float(stored_rows), 1.0)
         return FIXED_SECONDS + self._reading(plan) + 2 * rows * len(plan.columns) / WRITTEN_CELLS
 
-    def delta(self, change: Delta, changed: int, width: int) -> float:
-        """The stages of a change, and what they commit. Rows of a table by keys are read once for all stages, in both versions."""
+    def delta(self, change: Delta, changed: int, stored_rows: int, width: int) -> float:
+        """The stages of a change, and what they commit. Rows of a table by keys are read once for all stages, in both versions.
+
+        Where a change is only added to groups, no more rows are held and written than there are groups, as they were and are.
+        """
         stages = [*(stage.plan for stage in change.stages), change.result]
         asked = _Lookups(changed)
         reading = sum(STAGE_SECONDS + self._reading(plan, asked) for plan in stages)
-        return FIXED_SECONDS + reading + sum(asked.seconds.values()) + changed * width / WRITTEN_CELLS
+        held = changed if any(map(_holds_changes, stages)) else min(changed, 2 * max(stored_rows, 1))
+        return FIXED_SECONDS + reading + sum(asked.seconds.values()) + held * width / WRITTEN_CELLS
 
     @property
     def alone(self) -> RefreshCosts:
@@ -122,6 +126,15 @@ class _Lookups:
 def _is_small(plan: Plan) -> bool:
     """Whether rows come from a stage, and so are few."""
     return all(not isinstance(node, Scan) for node in plan.walk()) and any(isinstance(node, Input) for node in plan.walk())
+
+
+def _holds_changes(plan: Plan) -> bool:
+    """Whether a stage has the rows of a table's change one by one, not what they come to by groups."""
+    if not any(isinstance(node, Input) and node.source.endswith(CHANGE) for node in plan.walk()):
+        return False
+    while isinstance(plan, Filter | Project):
+        plan = plan.child
+    return not isinstance(plan, GroupBy) or len(plan.keys) + 1 >= len(plan.child.columns)  # grouped by all but the weights
 
 
 def corrected(estimates: Mapping[str, float], past: Iterable[Refresh]) -> dict[str, float]:

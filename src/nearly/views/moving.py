@@ -165,7 +165,7 @@ class Move:
         change = planned_delta(stored.kept, tables, self._kept_rows(stored), self._parts(stored))
         if change is not None:
             shared, self.most = (
-                each.delta(change, self.changed, len(stored.columns)) + self._reading_changes(each, stored, tables)
+                each.delta(change, self.changed, self.table.rows, len(stored.columns)) + self._reading_changes(each, stored, tables)
                 for each in (costs, costs.alone)
             )
             found[self._strategy] = shared

@@ -13,6 +13,7 @@ import pytest
 
 import nearly
 from nearly.engine.deltas.net_change import net_change
+from nearly.engine.native import reading
 from nearly.engine.native.recent_changes import RecentChanges
 from nearly.engine.storage.registration import describe_parquet
 from nearly.errors import NearlyError
@@ -52,6 +53,30 @@ def test_oracle_between_any_two_versions(seed: int, followed: bool, tmp_path: Pa
         expected = less(bag(history.versions[until]), bag(history.versions[since]))
         assert change(history.db, since, until) == expected, (since, until)
     history.db.close()
+
+
+def test_files_read_one_by_one_have_the_rows_that_went_in_the_same_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns of a change are read at different times, and must belong together however its files are read."""
+    for number in range(3):
+        rows = range(100 * number, 100 * number + 100)
+        pq.write_table(pa.table({"k": rows, "v": [f"v{place}" for place in rows]}), tmp_path / f"t{number}.parquet")
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", str(tmp_path / "t*.parquet"), key=["k"])
+        db.delete("t", where="k % 7 = 3 and k < 180")
+        db.delete("t", where="k in (4, 299, 201)")
+        engine = db._engine
+        parts = engine.catalog.difference(engine.catalog.at("t", 1), engine.catalog.table("t"))
+        (went,) = (part for part in parts if part.named)
+
+        def read(*columns: str) -> list[dict[str, Any]]:
+            query = engine.native.reader.part(went, columns, "weight", in_order=True)
+            return engine.native.local.run(query, (), {}).to_pylist()
+
+        gone = [k for k in range(300) if (k % 7 == 3 and k < 180) or k in (4, 201, 299)]
+        alone = read("weight", "v", "k"), read("weight")
+        assert alone[0] == [{"v": f"v{k}", "k": k, "weight": -1} for k in gone]
+        monkeypatch.setattr(reading, "MOST_ALONE", 0)
+        assert (read("weight", "v", "k"), read("weight")) == alone
 
 
 def test_rows_that_went_are_kept_for_those_who_follow_a_table(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from nearly.engine.deltas import slices
+from nearly.engine.deltas import lookups
 from nearly.plan.nodes import Field, Scan
 from nearly.views.sampling.cleaning import StaleView, tickets_of
 from tests.fixtures.driver_only import driver_only
@@ -101,7 +101,7 @@ def test_law_clean_sample_is_that_of_the_fresh_view(name: str, seed: int, db: ne
 def test_law_samples_of_large_tables(name: str, seed: int, db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows around a change are read by keys, as far as they are in the sample."""
     read_by_keys(monkeypatch)
-    monkeypatch.setattr(slices, "WORTH_PRUNING", random.Random(seed).choice((0.5, 2.0)))
+    monkeypatch.setattr(lookups, "WORTH_PRUNING", random.Random(seed).choice((0.5, 2.0)))
     _check_samples(name, seed, db)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from nearly.engine.deltas.lookups import Lookup
 from nearly.engine.deltas.reading import TableReader
 from nearly.engine.deltas.versions import Moved
 from nearly.engine.deltas.workspace import Workspace
@@ -94,10 +95,11 @@ class Neighbours:
 
     def keep(self, around: Around, keys: str) -> pa.Table:
         """The rows whose keys are in a temporary table; columns that nobody asked for yet are read."""
-        kernel, test = self.tables.kernel, equality(self.space, keys)
+        kernel = self.tables.kernel
+        lookup = Lookup(kernel.reader, self.space, around.table, around.column, keys)
 
         def read(wanted: Sequence[str]) -> pa.Table:
-            return self.space.table(kernel.reader.with_keys(around.table, wanted, around.column, keys, test, in_order=True))
+            return self.space.table(lookup.rows_in_order(wanted))
 
         few = around.column in around.table.key  # of any other value there may be many rows
         return kernel.recent.rows(around.table, around.identity, self.tables.columns_of(around.table), read, usual=few)
@@ -105,8 +107,3 @@ class Neighbours:
 
 def _distinct(moved: Moved, column: str) -> str:
     return f"SELECT DISTINCT {native_name(column)} AS k FROM {native_name(moved.names.source)}"
-
-
-def equality(space: Workspace, keys: str) -> str:
-    """How keys are compared: null with null where there is one among them."""
-    return "IS NOT DISTINCT FROM" if space.count(f"{native_name(keys)} WHERE k IS NULL") else "="

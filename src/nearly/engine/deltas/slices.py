@@ -8,16 +8,15 @@ Law: a semi join over a slice that has its keys gives what it gives over the tab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from nearly.engine.deltas.neighbours import Neighbours, equality
+from nearly.engine.deltas.lookups import MOST_LOOKED_UP, Lookup, equality, is_part
+from nearly.engine.deltas.neighbours import Neighbours
 from nearly.engine.deltas.reading import TableReader
 from nearly.engine.deltas.workspace import Workspace
 from nearly.engine.jobs.native_kernel import STATIC_ROWS
-from nearly.engine.native.pieces import Pieces, blocks_with
-from nearly.engine.storage.blocks import Block, FilePart
-from nearly.engine.storage.layouts import Table
+from nearly.engine.native.pieces import blocks_with
 from nearly.plan.expressions import Call, Column, conjuncts
 from nearly.plan.nodes import Input, Join, Output, Plan, Project, Scan
 from nearly.plan.quoting import native_name
@@ -28,16 +27,6 @@ from nearly.rewrite.delta.sharpen import origin
 
 MOST_KEYS = 0.1
 """A slice is made for keys that are fewer than this share of the table's rows: for more, its rows are most of the table."""
-MOST_LOOKED_UP = 20_000
-"""For so many keys blocks are looked for that can hold them."""
-WORTH_PRUNING = 0.5
-"""Blocks are read apart when they have less than this share of the rows."""
-
-
-FEWEST_COLUMNS, FEWEST_BLOCKS = 4, 4
-"""One column is looked at before others are read, where these are so many and there are blocks to leave out."""
-RUN = 2_048
-"""Rows that are looked at together to tell which blocks hold a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +89,7 @@ class Slices:
             return False
         self.show_changes()
         values = [value for (value,) in self.space.execute(keys.distinct)]
-        return _is_part(blocks_with(table.base.blocks, column, values), table)
+        return is_part(blocks_with(table.base.blocks, column, values), table)
 
     def _slice(self, scan: Scan, column: str, keys: KeyTable) -> Plan:
         """A scan over the slice that has these keys."""
@@ -159,40 +148,10 @@ class Slices:
 
     def _rows(self, name: str, column: str, keys: str, count: int) -> str:
         """The rows of a table with some keys, as far as the plan looks at them."""
-        return self.tables.sampled(name, self._all_rows(name, column, keys, count))
-
-    def _all_rows(self, name: str, column: str, keys: str, count: int) -> str:
-        """The rows of a table with some keys: in a few blocks, as far as their bounds tell, else anywhere in its files."""
-        table, reader = self.tables.kernel.catalog.table(name), self.tables.kernel.reader
-        columns, test, files = self.tables.columns_of(table), equality(self.space, keys), self.tables.files.get(name.lower())
-        if files is not None:
-            return reader.with_keys(table, columns, column, keys, test, paths=files)
-        blocks = self._blocks(table, column, keys, count, columns)
-        if blocks is None:
-            return reader.with_keys(table, columns, column, keys, test)
-        rows = Pieces(reader, table, table.base, tuple(dict.fromkeys((*columns, column)))).of_blocks(blocks)
-        shown = ", ".join(f"s.{native_name(each)}" for each in columns)
-        return f"SELECT {shown} FROM ({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON s.{native_name(column)} {test} n.k"
-
-    def _blocks(self, table: Table, column: str, keys: str, count: int, columns: tuple[str, ...]) -> Sequence[Block] | None:
-        """The blocks that can hold some keys, where these are few: by their bounds, or by a look at the one column."""
-        if table.column(column).type in (*INTEGERS, DATE) and count <= MOST_LOOKED_UP:
-            values = [row[0] for row in self.space.execute(f"SELECT k FROM {native_name(keys)}")]
-            found = blocks_with(table.base.blocks, column, values)
-            if _is_part(found, table):
-                return found
-        if len(columns) < FEWEST_COLUMNS or len(table.base.blocks) < FEWEST_BLOCKS or self._is_anywhere(table, column, keys):
-            return None
-        test = equality(self.space, keys)
-        held = _with_runs(table, self.space.execute(self.tables.kernel.reader.runs(table, column, keys, test, RUN)))
-        return held if _is_part(held, table) else None
-
-    def _is_anywhere(self, table: Table, column: str, keys: str) -> bool:
-        """Whether some block, taken from the middle, has one of the keys: then most of them are likely to."""
-        middle = table.base.blocks[len(table.base.blocks) // 2]
-        rows = Pieces(self.tables.kernel.reader, table, table.base, (column,)).of_blocks([middle])
-        test = f"s.{native_name(column)} {equality(self.space, keys)} n.k"
-        return bool(self.space.execute(f"SELECT 1 FROM ({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON {test} LIMIT 1"))
+        table = self.tables.kernel.catalog.table(name)
+        files = self.tables.files.get(name.lower())
+        wanted = Lookup(self.tables.kernel.reader, self.space, table, column, keys)
+        return self.tables.sampled(name, wanted.rows(self.tables.columns_of(table), count, files))
 
     def _as_it_was(self, table: str, column: str, keys: str, now: _Slice) -> str:
         """The rows with some keys in the version before, from those of the present one, which has the keys, and the change."""
@@ -207,23 +166,6 @@ class Slices:
         matching = f"SELECT s.* FROM ({both}) AS s SEMI JOIN {native_name(keys)} AS n ON {test}"
         net = f"SELECT {names}, sum({weight})::BIGINT AS {weight} FROM ({matching}) GROUP BY ALL HAVING sum({weight}) > 0"
         return f"SELECT {names} FROM (SELECT {names}, unnest(range({weight})) FROM ({net}))"
-
-
-def _with_runs(table: Table, runs: Iterable[tuple[int, int]]) -> list[Block]:
-    """The blocks that share rows with some runs of rows, by the place of their file and their number in it."""
-    paths = table.base.manifest.paths
-    found = {(paths[place], number) for place, number in runs}
-
-    def numbers(part: FilePart) -> range:
-        return range(part.first_row // RUN, (part.first_row + max(part.rows, 1) - 1) // RUN + 1)
-
-    return [
-        block for block in table.base.blocks if any((part.path, each) in found for part in block.parts for each in numbers(part))
-    ]
-
-
-def _is_part(blocks: Sequence[Block], table: Table) -> bool:
-    return sum(block.rows for block in blocks) < WORTH_PRUNING * table.rows
 
 
 def _asked(node: Join, scan: Scan) -> tuple[str, KeyTable] | None:

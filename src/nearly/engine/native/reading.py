@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ _PLACES: dict[str, exp.Expr] = {
 _DESCRIBED = {"REAL": "FLOAT", "TIMESTAMPTZ": "TIMESTAMPWITHTIMEZONE"}
 """Types that DuckDB describes by another name."""
 MOST_TEXTS = 256
+MOST_ALONE = 256
+"""So many files are read each by a query of its own; of more, each takes longer to plan than it spares."""
 _UNSIGNED = frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
 
 
@@ -114,7 +117,7 @@ class NativeReader:
         """
         base = table.base
         files = base.manifest.paths if paths is None else paths
-        names = [*dict.fromkeys([*columns, column]), FILE, ROW]
+        names = list(dict.fromkeys([*columns, column, FILE, ROW]))
         rows = self.query(table, base, names, files).sql(dialect="duckdb")
         shown = ", ".join(f"s.{native_name(each)}" for each in columns)
         found = f"({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON s.{native_name(column)} {test} n.k"
@@ -127,14 +130,15 @@ class NativeReader:
     def runs(self, table: Table, column: str, keys: str, test: str, length: int) -> str:
         """A query for the runs of so many rows, by file and number, in which the column of some row meets one of the keys.
 
-        Runs are those of the base layout's files, deleted rows included.
+        Runs are those of the base layout's files; rows that were deleted are counted, but not looked at.
         """
-        rows = self.query(table, table.base, [column, FILE, ROW], table.base.manifest.paths).sql(dialect="duckdb")
-        meets = f"s.{native_name(column)} {test} n.k"
-        return f"SELECT DISTINCT s.{FILE}, s.{ROW} // {length} FROM ({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON {meets}"
+        found = self.with_keys(table, (FILE, ROW), column, keys, test)
+        return f"SELECT DISTINCT {FILE}, {ROW} // {length} FROM ({found})"
 
     def part(self, part: Part, columns: Sequence[str], weight: str, *, in_order: bool = False) -> str:
         """A query for rows that came or went between two versions of a table; `weight` names the column that tells which."""
+        if part.named and 1 < len(part.files) <= MOST_ALONE:
+            return self._file_by_file(part, columns, weight, in_order)
         files = part.table.base.manifest.paths
         gone = rows_at(files, part.vectors, part.paths) if part.vectors else None
         stored = [name for name in columns if name != weight]
@@ -152,6 +156,17 @@ class NativeReader:
         if in_order:
             rows = rows.order_by(exp.column(_FILE_INDEX), exp.column(ROW_NUMBER), copy=False)
         return str(rows.sql(dialect="duckdb"))
+
+    def _file_by_file(self, part: Part, columns: Sequence[str], weight: str, in_order: bool) -> str:
+        """The same, of rows that lie here and there in several files. DuckDB passes over what holds none of the rows that it looks
+        for, as their numbers tell it: those of one file do, those of all files together are nearly all numbers.
+        """
+        shown = sorted(columns, key=lambda name: name == weight)
+        if not in_order:
+            return " UNION ALL ".join(self.part(replace(part, files=(file,)), shown, weight) for file in part.files)
+        each = (self.part(replace(part, files=(file,)), (*shown, ROW), weight) for file in part.files)
+        rows = " UNION ALL ".join(f"SELECT *, {place} AS {FILE} FROM ({own})" for place, own in enumerate(each))
+        return f"SELECT {', '.join(map(native_name, shown))} FROM ({rows}) ORDER BY {FILE}, {ROW}"
 
     def _apart(self, part: Part, columns: Sequence[str], row_numbers: bool) -> exp.Select:
         """The rows of files that are not of a layout, but hold a table's columns."""

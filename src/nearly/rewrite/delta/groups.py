@@ -13,21 +13,23 @@ from nearly.plan.expressions import Literal
 from nearly.plan.nodes import Filter, GroupBy, Output, Plan, Project, SetOperation
 from nearly.plan.types import LONG
 from nearly.rewrite.delta.changed import MINUS_ONE, ONE, ChangedRows, Deltas
-from nearly.rewrite.delta.merge import merged
-from nearly.rewrite.delta.partials import partials
+from nearly.rewrite.delta.merge import added_to, merged
+from nearly.rewrite.delta.partials import is_sum, partials, weighted_partials
 from nearly.rewrite.delta.touched import touched_keys
 
 
 def grouped(deltas: Deltas, plan: GroupBy) -> ChangedRows | None:
     if plan.sets is not None:
         return deltas.of(_one_by_one(deltas, plan))
+    found = partials(plan, deltas.fresh)
+    if found is not None and is_sum(found):
+        return added_to(deltas, plan, found)
     change = deltas.kept(plan.child)
     if change is None:
         return None
     touched = touched_keys(deltas, change, [key.expression for key in plan.keys])
-    found = partials(plan, deltas.fresh)
     if found is not None:
-        return merged(deltas, plan, found, change, touched)
+        return merged(deltas, plan, found, GroupBy(change.plan, plan.keys, weighted_partials(found, change.weight)), touched)
     keys = [key.column for key in plan.keys]
     versions = ((deltas.computed(plan), ONE), (deltas.old(plan), MINUS_ONE))
     return deltas.union(

@@ -5,22 +5,38 @@ Only where the best value of a group went, and none as good came, its rows are l
 
 from __future__ import annotations
 
+from decimal import Decimal as Number
 from functools import reduce
 
 from nearly.plan import functions
 from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, conjunction
 from nearly.plan.nodes import Filter, GroupBy, Output, Plan, Project, SetOperation, passed
-from nearly.plan.types import BOOLEAN, LONG
+from nearly.plan.types import BOOLEAN, INTEGERS, LONG
 from nearly.rewrite.delta.changed import MINUS_ONE, ONE, ChangedRows, Deltas
 from nearly.rewrite.delta.partials import EXTREMES, Partials, calls_of, gone_name, weighted_partials
 from nearly.rewrite.delta.touched import Touched
 
 
-def merged(deltas: Deltas, plan: GroupBy, found: Partials, change: ChangedRows, touched: Touched) -> ChangedRows:
-    """The touched groups as they are now, and those that were there as they were."""
+def added_to(deltas: Deltas, plan: GroupBy, found: Partials) -> ChangedRows | None:
+    """Groups whose partial results are all sums: what the change adds to them is small, and tells by itself what is touched.
+
+    Rows that came and went alike need not be found first: they add nothing. Where all sums are 0, a group is what it was.
+    """
+    change = deltas.of(plan.child)
+    if change is None:
+        return None
+    sums = GroupBy(change.plan, plan.keys, weighted_partials(found, change.weight))
+    tests: list[Expression] = [Call(BOOLEAN, "<>", (each.column, _nothing(each.column))) for each in sums.aggregates]
+    added = deltas.stage("added", Filter(sums, reduce(_or, tests)))
+    names = tuple(Output(deltas.fresh("touched"), key.column) for key in plan.keys)
+    touched = Touched(Project(added, names) if names else added, tuple(each.column for each in names))
+    return merged(deltas, plan, found, added, touched)
+
+
+def merged(deltas: Deltas, plan: GroupBy, found: Partials, added: Plan, touched: Touched) -> ChangedRows:
+    """The touched groups as they are now, and those that were there as they were; `added` is what the change adds to them."""
     keys = [key.column for key in plan.keys]
     before = deltas.stage("before", touched.of(deltas, deltas.old(found.plan), keys))
-    added = GroupBy(change.plan, plan.keys, weighted_partials(found, change.weight))
     both = _together(deltas, found, before, added)
     both = deltas.stage("merged", both if keys else touched.of(deltas, both, ()))
     alive = [functions.call(">", [found.alive, Literal(LONG, 0)])] if keys else []
@@ -86,7 +102,15 @@ def _doubt(found: Partials) -> Expression | None:
             present = [functions.call("isnotnull", [each]) for each in (was, gone)]
             missed = functions.call("or", [functions.call("isnull", [came]), Call(BOOLEAN, worse, (came, was))])
             tests.append(reduce(_and, [*present, Call(BOOLEAN, reached, (gone, was)), missed]))
-    return reduce(lambda a, b: functions.call("or", [a, b]), tests) if tests else None
+    return reduce(_or, tests) if tests else None
+
+
+def _nothing(column: Column) -> Literal:
+    return Literal(column.type, 0 if column.type in INTEGERS else Number(0))
+
+
+def _or(left: Expression, right: Expression) -> Expression:
+    return functions.call("or", [left, right])
 
 
 def _and(left: Expression, right: Expression) -> Expression:

@@ -125,66 +125,63 @@ select a.k, b.v from event a join event b on a.k = b.k and a.v < b.v
 -- name: join_with_groups
 select w, n from visit join (select k, count(*) n from event group by k) g on vk = g.k
 -- expected:
--- change_delta3:
---   Filter (weight_delta2 <> 0)
---     Aggregate by [k_3] of [weight_delta2 = sum(weight_delta1)]
+-- added_delta2:
+--   Filter (count_7 <> 0)
+--     Aggregate by [k_3] of [count_7 = sum(weight_delta1)]
 --       Project k_3 = k, weight_delta1 = nearly_weight
 --         Input event@change
--- touched_delta5:
---   Aggregate by [touched_delta4 = k_3] of []
---     Input change_delta3
--- before_delta7:
+-- before_delta5:
 --   Aggregate by [k_3] of [count_7 = count(*)]
---     Join semi on (k_3 <=> key_delta6)
+--     Join semi on (k_3 <=> key_delta4)
 --       Scan event@before [k]
---       Project key_delta6 = touched_delta4
---         Input touched_delta5
--- merged_delta8:
+--       Project key_delta4 = touched_delta3
+--         Project touched_delta3 = k_3
+--           Input added_delta2
+-- merged_delta6:
 --   Aggregate by [k_3] of [count_7 = sum(count_7)]
 --     Union all
 --       Project k_3, count_7
---         Input before_delta7
+--         Input before_delta5
 --       Project k_3, count_7
---         Aggregate by [k_3] of [count_7 = sum(weight_delta2)]
---           Input change_delta3
--- change_delta13:
---   Filter (weight_delta12 <> 0)
---     Aggregate by [k_8, n_9] of [weight_delta12 = sum(weight_delta11)]
---       Project k_8 = k_3, n_9 = count_7, weight_delta11
+--         Input added_delta2
+-- change_delta11:
+--   Filter (weight_delta10 <> 0)
+--     Aggregate by [k_8, n_9] of [weight_delta10 = sum(weight_delta9)]
+--       Project k_8 = k_3, n_9 = count_7, weight_delta9
 --         Union all
---           Project k_3, count_7, weight_delta9
---             Project k_3, count_7, weight_delta9 = -1
+--           Project k_3, count_7, weight_delta7
+--             Project k_3, count_7, weight_delta7 = -1
 --               Project k_3, count_7
---                 Input before_delta7
---           Project k_3, count_7, weight_delta10
---             Project k_3, count_7, weight_delta10 = 1
+--                 Input before_delta5
+--           Project k_3, count_7, weight_delta8
+--             Project k_3, count_7, weight_delta8 = 1
 --               Project k_3, count_7
 --                 Project k_3, count_7 = coalesce(count_7, 0)
 --                   Filter (count_7 > 0)
---                     Input merged_delta8
--- change_delta16:
---   Filter (weight_delta15 <> 0)
---     Aggregate by [vk_1, w_2] of [weight_delta15 = sum(weight_delta14)]
---       Project vk_1 = vk, w_2 = w, weight_delta14 = nearly_weight
+--                     Input merged_delta6
+-- change_delta14:
+--   Filter (weight_delta13 <> 0)
+--     Aggregate by [vk_1, w_2] of [weight_delta13 = sum(weight_delta12)]
+--       Project vk_1 = vk, w_2 = w, weight_delta12 = nearly_weight
 --         Input visit@change
 -- change:
---   Filter (weight_delta19 <> 0)
---     Aggregate by [w_10, n_11] of [weight_delta19 = sum(weight_delta18)]
---       Project w_10 = w_2, n_11 = n_9, weight_delta18
+--   Filter (weight_delta17 <> 0)
+--     Aggregate by [w_10, n_11] of [weight_delta17 = sum(weight_delta16)]
+--       Project w_10 = w_2, n_11 = n_9, weight_delta16
 --         Union all
---           Project vk_1, w_2, k_8, n_9, weight_delta12
+--           Project vk_1, w_2, k_8, n_9, weight_delta10
 --             Join inner on (vk_1 = k_8)
---               Input change_delta13
+--               Input change_delta11
 --               Scan visit@before [vk, w]
---           Project vk_1, w_2, k_8, n_9, weight_delta15
+--           Project vk_1, w_2, k_8, n_9, weight_delta13
 --             Join inner on (vk_1 = k_8)
---               Input change_delta16
+--               Input change_delta14
 --               Project k_8 = k_3, n_9 = count_7
 --                 Aggregate by [k_3] of [count_7 = count(*)]
---                   Join semi on (k_3 <=> key_delta17)
+--                   Join semi on (k_3 <=> key_delta15)
 --                     Scan event [k]
---                     Project key_delta17 = vk_1
---                       Input change_delta16
+--                     Project key_delta15 = vk_1
+--                       Input change_delta14
 
 -- name: semi
 select vk from visit where exists (select 1 from event where k = vk and v > w)
@@ -632,72 +629,69 @@ select vk, sk from visit full join sell on vk = sk and w > cost
 -- name: groups_merged
 select kind, count(*) c, count(v) n, sum(v) s, avg(v) a, sum(k) t, avg(k) m, count_if(v > 3) i from event group by kind
 -- expected:
--- change_delta3:
---   Filter (weight_delta2 <> 0)
---     Aggregate by [k_1, kind_2, v_3] of [weight_delta2 = sum(weight_delta1)]
---       Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta1 = nearly_weight
+-- added_delta3:
+--   Filter ((((((count_5 <> 0) or (count_6 <> 0)) or (sum_7 <> 0)) or (sum_9 <> 0)) or (count_if_11 <> 0)) or (part_delta1 <> 0))
+--     Aggregate by [kind_2] of [count_5 = sum(weight_delta2), count_6 = sum(weight_delta2) filter isnotnull(v_3), sum_7 = sum((v_3 * weight_delta2)), sum_9 = sum((cast(k_1 as bigint) * weight_delta2)), count_if_11 = sum(weight_delta2) filter (v_3 > 3.0), part_delta1 = sum(weight_delta2) filter isnotnull(k_1)]
+--       Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta2 = nearly_weight
 --         Input event@change
--- touched_delta5:
---   Aggregate by [touched_delta4 = kind_2] of []
---     Input change_delta3
--- before_delta8:
---   Aggregate by [kind_2] of [count_5 = count(*), count_6 = count(v_3), sum_7 = sum(v_3), sum_9 = sum(k_1), count_if_11 = count_if((v_3 > 3.0)), part_delta6 = count(k_1)]
---     Join semi on (kind_2 <=> key_delta7)
+-- before_delta6:
+--   Aggregate by [kind_2] of [count_5 = count(*), count_6 = count(v_3), sum_7 = sum(v_3), sum_9 = sum(k_1), count_if_11 = count_if((v_3 > 3.0)), part_delta1 = count(k_1)]
+--     Join semi on (kind_2 <=> key_delta5)
 --       Scan event@before [k, kind, v]
---       Project key_delta7 = touched_delta4
---         Input touched_delta5
--- merged_delta9:
---   Aggregate by [kind_2] of [count_5 = sum(count_5), count_6 = sum(count_6), sum_7 = sum(sum_7), sum_9 = sum(sum_9), count_if_11 = sum(count_if_11), part_delta6 = sum(part_delta6)]
+--       Project key_delta5 = touched_delta4
+--         Project touched_delta4 = kind_2
+--           Input added_delta3
+-- merged_delta7:
+--   Aggregate by [kind_2] of [count_5 = sum(count_5), count_6 = sum(count_6), sum_7 = sum(sum_7), sum_9 = sum(sum_9), count_if_11 = sum(count_if_11), part_delta1 = sum(part_delta1)]
 --     Union all
---       Project kind_2, count_5, count_6, sum_7, sum_9, count_if_11, part_delta6
---         Input before_delta8
---       Project kind_2, count_5, count_6, sum_7, sum_9, count_if_11, part_delta6
---         Aggregate by [kind_2] of [count_5 = sum(weight_delta2), count_6 = sum(weight_delta2) filter isnotnull(v_3), sum_7 = sum((v_3 * weight_delta2)), sum_9 = sum((cast(k_1 as bigint) * weight_delta2)), count_if_11 = sum(weight_delta2) filter (v_3 > 3.0), part_delta6 = sum(weight_delta2) filter isnotnull(k_1)]
---           Input change_delta3
+--       Project kind_2, count_5, count_6, sum_7, sum_9, count_if_11, part_delta1
+--         Input before_delta6
+--       Project kind_2, count_5, count_6, sum_7, sum_9, count_if_11, part_delta1
+--         Input added_delta3
 -- change:
---   Filter (weight_delta13 <> 0)
---     Aggregate by [kind_12, c_13, n_14, s_15, a_16, t_17, m_18, i_19] of [weight_delta13 = sum(weight_delta12)]
---       Project kind_12 = kind_2, c_13 = count_5, n_14 = count_6, s_15 = sum_7, a_16 = avg_8, t_17 = sum_9, m_18 = avg_10, i_19 = count_if_11, weight_delta12
+--   Filter (weight_delta11 <> 0)
+--     Aggregate by [kind_12, c_13, n_14, s_15, a_16, t_17, m_18, i_19] of [weight_delta11 = sum(weight_delta10)]
+--       Project kind_12 = kind_2, c_13 = count_5, n_14 = count_6, s_15 = sum_7, a_16 = avg_8, t_17 = sum_9, m_18 = avg_10, i_19 = count_if_11, weight_delta10
 --         Union all
---           Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta10
---             Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta10 = -1
---               Project kind_2, count_5, count_6, sum_7, avg_8 = average_of(sum_7, count_6), sum_9, avg_10 = average_of(cast(sum_9 as double), part_delta6), count_if_11
---                 Input before_delta8
---           Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta11
---             Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta11 = 1
---               Project kind_2, count_5, count_6, sum_7, avg_8 = average_of(sum_7, count_6), sum_9, avg_10 = average_of(cast(sum_9 as double), part_delta6), count_if_11
---                 Project kind_2, count_5 = coalesce(count_5, 0), count_6 = coalesce(count_6, 0), sum_7 = case((count_6 > 0), sum_7, null), sum_9, count_if_11 = coalesce(count_if_11, 0), part_delta6 = coalesce(part_delta6, 0)
+--           Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta8
+--             Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta8 = -1
+--               Project kind_2, count_5, count_6, sum_7, avg_8 = average_of(sum_7, count_6), sum_9, avg_10 = average_of(cast(sum_9 as double), part_delta1), count_if_11
+--                 Input before_delta6
+--           Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta9
+--             Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta9 = 1
+--               Project kind_2, count_5, count_6, sum_7, avg_8 = average_of(sum_7, count_6), sum_9, avg_10 = average_of(cast(sum_9 as double), part_delta1), count_if_11
+--                 Project kind_2, count_5 = coalesce(count_5, 0), count_6 = coalesce(count_6, 0), sum_7 = case((count_6 > 0), sum_7, null), sum_9, count_if_11 = coalesce(count_if_11, 0), part_delta1 = coalesce(part_delta1, 0)
 --                   Filter (count_5 > 0)
---                     Input merged_delta9
+--                     Input merged_delta7
 
 -- name: groups_with_extremes
 select kind, min(v) lo, max(x) hi, bool_and(v > 1) every_one from event group by kind
 -- expected:
--- change_delta3:
---   Filter (weight_delta2 <> 0)
---     Aggregate by [kind_2, v_3, x_4] of [weight_delta2 = sum(weight_delta1)]
---       Project kind_2 = kind, v_3 = v, x_4 = x, weight_delta1 = nearly_weight
+-- change_delta4:
+--   Filter (weight_delta3 <> 0)
+--     Aggregate by [kind_2, v_3, x_4] of [weight_delta3 = sum(weight_delta2)]
+--       Project kind_2 = kind, v_3 = v, x_4 = x, weight_delta2 = nearly_weight
 --         Input event@change
--- touched_delta5:
---   Aggregate by [touched_delta4 = kind_2] of []
---     Input change_delta3
+-- touched_delta6:
+--   Aggregate by [touched_delta5 = kind_2] of []
+--     Input change_delta4
 -- before_delta8:
---   Aggregate by [kind_2] of [min_5 = min(v_3), max_6 = max(x_4), bool_and_7 = bool_and((v_3 > 1.0)), part_delta6 = count(*)]
+--   Aggregate by [kind_2] of [min_5 = min(v_3), max_6 = max(x_4), bool_and_7 = bool_and((v_3 > 1.0)), part_delta1 = count(*)]
 --     Join semi on (kind_2 <=> key_delta7)
 --       Scan event@before [kind, v, x]
---       Project key_delta7 = touched_delta4
---         Input touched_delta5
+--       Project key_delta7 = touched_delta5
+--         Input touched_delta6
 -- merged_delta9:
---   Aggregate by [kind_2] of [min_5 = min(min_5), min_5_was = min(min_5_was), min_5_came = min(min_5_came), min_5_gone = min(min_5_gone), max_6 = max(max_6), max_6_was = max(max_6_was), max_6_came = max(max_6_came), max_6_gone = max(max_6_gone), bool_and_7 = min(bool_and_7), bool_and_7_was = min(bool_and_7_was), bool_and_7_came = min(bool_and_7_came), bool_and_7_gone = min(bool_and_7_gone), part_delta6 = sum(part_delta6)]
+--   Aggregate by [kind_2] of [min_5 = min(min_5), min_5_was = min(min_5_was), min_5_came = min(min_5_came), min_5_gone = min(min_5_gone), max_6 = max(max_6), max_6_was = max(max_6_was), max_6_came = max(max_6_came), max_6_gone = max(max_6_gone), bool_and_7 = min(bool_and_7), bool_and_7_was = min(bool_and_7_was), bool_and_7_came = min(bool_and_7_came), bool_and_7_gone = min(bool_and_7_gone), part_delta1 = sum(part_delta1)]
 --     Union all
---       Project kind_2, min_5, min_5_was = min_5, min_5_came = null, min_5_gone = null, max_6, max_6_was = max_6, max_6_came = null, max_6_gone = null, bool_and_7, bool_and_7_was = bool_and_7, bool_and_7_came = null, bool_and_7_gone = null, part_delta6
+--       Project kind_2, min_5, min_5_was = min_5, min_5_came = null, min_5_gone = null, max_6, max_6_was = max_6, max_6_came = null, max_6_gone = null, bool_and_7, bool_and_7_was = bool_and_7, bool_and_7_came = null, bool_and_7_gone = null, part_delta1
 --         Input before_delta8
---       Project kind_2, min_5, min_5_was = null, min_5_came = min_5, min_5_gone, max_6, max_6_was = null, max_6_came = max_6, max_6_gone, bool_and_7, bool_and_7_was = null, bool_and_7_came = bool_and_7, bool_and_7_gone, part_delta6
---         Aggregate by [kind_2] of [min_5 = min(v_3) filter (weight_delta2 > 0), min_5_gone = min(v_3) filter (weight_delta2 < 0), max_6 = max(x_4) filter (weight_delta2 > 0), max_6_gone = max(x_4) filter (weight_delta2 < 0), bool_and_7 = min((v_3 > 1.0)) filter (weight_delta2 > 0), bool_and_7_gone = min((v_3 > 1.0)) filter (weight_delta2 < 0), part_delta6 = sum(weight_delta2)]
---           Input change_delta3
+--       Project kind_2, min_5, min_5_was = null, min_5_came = min_5, min_5_gone, max_6, max_6_was = null, max_6_came = max_6, max_6_gone, bool_and_7, bool_and_7_was = null, bool_and_7_came = bool_and_7, bool_and_7_gone, part_delta1
+--         Aggregate by [kind_2] of [min_5 = min(v_3) filter (weight_delta3 > 0), min_5_gone = min(v_3) filter (weight_delta3 < 0), max_6 = max(x_4) filter (weight_delta3 > 0), max_6_gone = max(x_4) filter (weight_delta3 < 0), bool_and_7 = min((v_3 > 1.0)) filter (weight_delta3 > 0), bool_and_7_gone = min((v_3 > 1.0)) filter (weight_delta3 < 0), part_delta1 = sum(weight_delta3)]
+--           Input change_delta4
 -- doubtful_delta12:
 --   Project kind_2
---     Filter ((part_delta6 > 0) and (((((isnotnull(min_5_was) and isnotnull(min_5_gone)) and (min_5_gone <= min_5_was)) and (isnull(min_5_came) or (min_5_came > min_5_was))) or (((isnotnull(max_6_was) and isnotnull(max_6_gone)) and (max_6_gone >= max_6_was)) and (isnull(max_6_came) or (max_6_came < max_6_was)))) or (((isnotnull(bool_and_7_was) and isnotnull(bool_and_7_gone)) and (bool_and_7_gone <= bool_and_7_was)) and (isnull(bool_and_7_came) or (bool_and_7_came > bool_and_7_was)))))
+--     Filter ((part_delta1 > 0) and (((((isnotnull(min_5_was) and isnotnull(min_5_gone)) and (min_5_gone <= min_5_was)) and (isnull(min_5_came) or (min_5_came > min_5_was))) or (((isnotnull(max_6_was) and isnotnull(max_6_gone)) and (max_6_gone >= max_6_was)) and (isnull(max_6_came) or (max_6_came < max_6_was)))) or (((isnotnull(bool_and_7_was) and isnotnull(bool_and_7_gone)) and (bool_and_7_gone <= bool_and_7_was)) and (isnull(bool_and_7_came) or (bool_and_7_came > bool_and_7_was)))))
 --       Input merged_delta9
 -- change:
 --   Filter (weight_delta16 <> 0)
@@ -712,8 +706,8 @@ select kind, min(v) lo, max(x) hi, bool_and(v > 1) every_one from event group by
 --             Project kind_2, min_5, max_6, bool_and_7, weight_delta11
 --               Project kind_2, min_5, max_6, bool_and_7, weight_delta11 = 1
 --                 Project kind_2, min_5, max_6, bool_and_7
---                   Project kind_2, min_5, max_6, bool_and_7, part_delta6 = coalesce(part_delta6, 0)
---                     Filter ((part_delta6 > 0) and not((((((isnotnull(min_5_was) and isnotnull(min_5_gone)) and (min_5_gone <= min_5_was)) and (isnull(min_5_came) or (min_5_came > min_5_was))) or (((isnotnull(max_6_was) and isnotnull(max_6_gone)) and (max_6_gone >= max_6_was)) and (isnull(max_6_came) or (max_6_came < max_6_was)))) or (((isnotnull(bool_and_7_was) and isnotnull(bool_and_7_gone)) and (bool_and_7_gone <= bool_and_7_was)) and (isnull(bool_and_7_came) or (bool_and_7_came > bool_and_7_was))))))
+--                   Project kind_2, min_5, max_6, bool_and_7, part_delta1 = coalesce(part_delta1, 0)
+--                     Filter ((part_delta1 > 0) and not((((((isnotnull(min_5_was) and isnotnull(min_5_gone)) and (min_5_gone <= min_5_was)) and (isnull(min_5_came) or (min_5_came > min_5_was))) or (((isnotnull(max_6_was) and isnotnull(max_6_gone)) and (max_6_gone >= max_6_was)) and (isnull(max_6_came) or (max_6_came < max_6_was)))) or (((isnotnull(bool_and_7_was) and isnotnull(bool_and_7_gone)) and (bool_and_7_gone <= bool_and_7_was)) and (isnull(bool_and_7_came) or (bool_and_7_came > bool_and_7_was))))))
 --                       Input merged_delta9
 --           Project kind_2, min_5, max_6, bool_and_7, weight_delta14
 --             Project kind_2, min_5, max_6, bool_and_7, weight_delta14 = 1
@@ -788,72 +782,69 @@ select kind, count(distinct v) n, percentile(x, 0.5) p from event group by kind
 -- name: filtered_aggregates
 select kind, sum(v) filter (where x > 40) s, count(*) filter (where x > 40) n from event group by kind having count(*) > 2
 -- expected:
--- change_delta3:
---   Filter (weight_delta2 <> 0)
---     Aggregate by [kind_2, v_3, x_4] of [weight_delta2 = sum(weight_delta1)]
---       Project kind_2 = kind, v_3 = v, x_4 = x, weight_delta1 = nearly_weight
+-- added_delta3:
+--   Filter ((((sum_5 <> 0) or (count_6 <> 0)) or (count_7 <> 0)) or (part_delta1 <> 0))
+--     Aggregate by [kind_2] of [sum_5 = sum((v_3 * weight_delta2)) filter (x_4 > 40.0), count_6 = sum(weight_delta2) filter (x_4 > 40.0), count_7 = sum(weight_delta2), part_delta1 = sum(weight_delta2) filter ((x_4 > 40.0) and isnotnull(v_3))]
+--       Project kind_2 = kind, v_3 = v, x_4 = x, weight_delta2 = nearly_weight
 --         Input event@change
--- touched_delta5:
---   Aggregate by [touched_delta4 = kind_2] of []
---     Input change_delta3
--- before_delta8:
---   Aggregate by [kind_2] of [sum_5 = sum(v_3) filter (x_4 > 40.0), count_6 = count(*) filter (x_4 > 40.0), count_7 = count(*), part_delta6 = count(v_3) filter (x_4 > 40.0)]
---     Join semi on (kind_2 <=> key_delta7)
+-- before_delta6:
+--   Aggregate by [kind_2] of [sum_5 = sum(v_3) filter (x_4 > 40.0), count_6 = count(*) filter (x_4 > 40.0), count_7 = count(*), part_delta1 = count(v_3) filter (x_4 > 40.0)]
+--     Join semi on (kind_2 <=> key_delta5)
 --       Scan event@before [kind, v, x]
---       Project key_delta7 = touched_delta4
---         Input touched_delta5
--- merged_delta9:
---   Aggregate by [kind_2] of [sum_5 = sum(sum_5), count_6 = sum(count_6), count_7 = sum(count_7), part_delta6 = sum(part_delta6)]
+--       Project key_delta5 = touched_delta4
+--         Project touched_delta4 = kind_2
+--           Input added_delta3
+-- merged_delta7:
+--   Aggregate by [kind_2] of [sum_5 = sum(sum_5), count_6 = sum(count_6), count_7 = sum(count_7), part_delta1 = sum(part_delta1)]
 --     Union all
---       Project kind_2, sum_5, count_6, count_7, part_delta6
---         Input before_delta8
---       Project kind_2, sum_5, count_6, count_7, part_delta6
---         Aggregate by [kind_2] of [sum_5 = sum((v_3 * weight_delta2)) filter (x_4 > 40.0), count_6 = sum(weight_delta2) filter (x_4 > 40.0), count_7 = sum(weight_delta2), part_delta6 = sum(weight_delta2) filter ((x_4 > 40.0) and isnotnull(v_3))]
---           Input change_delta3
+--       Project kind_2, sum_5, count_6, count_7, part_delta1
+--         Input before_delta6
+--       Project kind_2, sum_5, count_6, count_7, part_delta1
+--         Input added_delta3
 -- change:
---   Filter (weight_delta13 <> 0)
---     Aggregate by [kind_8, s_9, n_10] of [weight_delta13 = sum(weight_delta12)]
---       Project kind_8 = kind_2, s_9 = sum_5, n_10 = count_6, weight_delta12
+--   Filter (weight_delta11 <> 0)
+--     Aggregate by [kind_8, s_9, n_10] of [weight_delta11 = sum(weight_delta10)]
+--       Project kind_8 = kind_2, s_9 = sum_5, n_10 = count_6, weight_delta10
 --         Filter (count_7 > 2)
 --           Union all
---             Project kind_2, sum_5, count_6, count_7, weight_delta10
---               Project kind_2, sum_5, count_6, count_7, weight_delta10 = -1
+--             Project kind_2, sum_5, count_6, count_7, weight_delta8
+--               Project kind_2, sum_5, count_6, count_7, weight_delta8 = -1
 --                 Project kind_2, sum_5, count_6, count_7
---                   Input before_delta8
---             Project kind_2, sum_5, count_6, count_7, weight_delta11
---               Project kind_2, sum_5, count_6, count_7, weight_delta11 = 1
+--                   Input before_delta6
+--             Project kind_2, sum_5, count_6, count_7, weight_delta9
+--               Project kind_2, sum_5, count_6, count_7, weight_delta9 = 1
 --                 Project kind_2, sum_5, count_6, count_7
---                   Project kind_2, sum_5 = case((part_delta6 > 0), sum_5, null), count_6 = coalesce(count_6, 0), count_7 = coalesce(count_7, 0), part_delta6 = coalesce(part_delta6, 0)
+--                   Project kind_2, sum_5 = case((part_delta1 > 0), sum_5, null), count_6 = coalesce(count_6, 0), count_7 = coalesce(count_7, 0), part_delta1 = coalesce(part_delta1, 0)
 --                     Filter (count_7 > 0)
---                       Input merged_delta9
+--                       Input merged_delta7
 
 -- name: one_group
 select count(*) c, sum(v) s, min(v) m from event
 -- expected:
--- change_delta3:
---   Filter (weight_delta2 <> 0)
---     Aggregate by [v_3] of [weight_delta2 = sum(weight_delta1)]
---       Project v_3 = v, weight_delta1 = nearly_weight
+-- change_delta4:
+--   Filter (weight_delta3 <> 0)
+--     Aggregate by [v_3] of [weight_delta3 = sum(weight_delta2)]
+--       Project v_3 = v, weight_delta2 = nearly_weight
 --         Input event@change
 -- before_delta5:
 --   Join semi on True
---     Aggregate by [] of [count_5 = count(*), sum_6 = sum(v_3), min_7 = min(v_3), part_delta4 = count(v_3)]
+--     Aggregate by [] of [count_5 = count(*), sum_6 = sum(v_3), min_7 = min(v_3), part_delta1 = count(v_3)]
 --       Scan event@before [v]
 --     Limit 1
 --       Project
---         Input change_delta3
+--         Input change_delta4
 -- merged_delta6:
 --   Join semi on True
---     Aggregate by [] of [count_5 = sum(count_5), sum_6 = sum(sum_6), min_7 = min(min_7), min_7_was = min(min_7_was), min_7_came = min(min_7_came), min_7_gone = min(min_7_gone), part_delta4 = sum(part_delta4)]
+--     Aggregate by [] of [count_5 = sum(count_5), sum_6 = sum(sum_6), min_7 = min(min_7), min_7_was = min(min_7_was), min_7_came = min(min_7_came), min_7_gone = min(min_7_gone), part_delta1 = sum(part_delta1)]
 --       Union all
---         Project count_5, sum_6, min_7, min_7_was = min_7, min_7_came = null, min_7_gone = null, part_delta4
+--         Project count_5, sum_6, min_7, min_7_was = min_7, min_7_came = null, min_7_gone = null, part_delta1
 --           Input before_delta5
---         Project count_5, sum_6, min_7, min_7_was = null, min_7_came = min_7, min_7_gone, part_delta4
---           Aggregate by [] of [count_5 = sum(weight_delta2), sum_6 = sum((v_3 * weight_delta2)), min_7 = min(v_3) filter (weight_delta2 > 0), min_7_gone = min(v_3) filter (weight_delta2 < 0), part_delta4 = sum(weight_delta2) filter isnotnull(v_3)]
---             Input change_delta3
+--         Project count_5, sum_6, min_7, min_7_was = null, min_7_came = min_7, min_7_gone, part_delta1
+--           Aggregate by [] of [count_5 = sum(weight_delta3), sum_6 = sum((v_3 * weight_delta3)), min_7 = min(v_3) filter (weight_delta3 > 0), min_7_gone = min(v_3) filter (weight_delta3 < 0), part_delta1 = sum(weight_delta3) filter isnotnull(v_3)]
+--             Input change_delta4
 --     Limit 1
 --       Project
---         Input change_delta3
+--         Input change_delta4
 -- doubtful_delta9:
 --   Project
 --     Filter (((isnotnull(min_7_was) and isnotnull(min_7_gone)) and (min_7_gone <= min_7_was)) and (isnull(min_7_came) or (min_7_came > min_7_was)))
@@ -871,7 +862,7 @@ select count(*) c, sum(v) s, min(v) m from event
 --             Project count_5, sum_6, min_7, weight_delta8
 --               Project count_5, sum_6, min_7, weight_delta8 = 1
 --                 Project count_5, sum_6, min_7
---                   Project count_5 = coalesce(count_5, 0), sum_6 = case((part_delta4 > 0), sum_6, null), min_7, part_delta4 = coalesce(part_delta4, 0)
+--                   Project count_5 = coalesce(count_5, 0), sum_6 = case((part_delta1 > 0), sum_6, null), min_7, part_delta1 = coalesce(part_delta1, 0)
 --                     Filter not((((isnotnull(min_7_was) and isnotnull(min_7_gone)) and (min_7_gone <= min_7_was)) and (isnull(min_7_came) or (min_7_came > min_7_was))))
 --                       Input merged_delta6
 --           Project count_5, sum_6, min_7, weight_delta10
@@ -916,216 +907,216 @@ select sum(x) s from event
 -- name: rollup
 select kind, k % 2 p, count(*) c, sum(v) s from event group by rollup(kind, k % 2)
 -- expected:
--- change_delta15:
---   Filter (weight_delta14 <> 0)
---     Aggregate by [kind_2, v_3, value_10] of [weight_delta14 = sum(weight_delta13)]
---       Project kind_2, v_3, value_10 = (k_1 % 2), weight_delta13
---         Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta13 = nearly_weight
+-- added_delta15:
+--   Filter (((rows_delta5 <> 0) or (of_set_delta4 <> 0)) or (part_delta13 <> 0))
+--     Aggregate by [set_key_delta1 = kind_2, set_key_delta2 = value_10] of [rows_delta5 = sum(weight_delta14), of_set_delta4 = sum((v_3 * weight_delta14)), part_delta13 = sum(weight_delta14) filter isnotnull(v_3)]
+--       Project kind_2, v_3, value_10 = (k_1 % 2), weight_delta14
+--         Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta14 = nearly_weight
 --           Input event@change
--- touched_delta18:
---   Aggregate by [touched_delta16 = kind_2, touched_delta17 = value_10] of []
---     Input change_delta15
--- before_delta22:
---   Aggregate by [set_key_delta1 = kind_2, set_key_delta2 = value_10] of [rows_delta5 = count(*), of_set_delta4 = sum(v_3), part_delta19 = count(v_3)]
+-- before_delta20:
+--   Aggregate by [set_key_delta1 = kind_2, set_key_delta2 = value_10] of [rows_delta5 = count(*), of_set_delta4 = sum(v_3), part_delta13 = count(v_3)]
 --     Project kind_2, v_3, value_10 = (k_1 % 2)
---       Join semi on ((kind_2 <=> key_delta20) and ((k_1 % 2) <=> key_delta21))
+--       Join semi on ((kind_2 <=> key_delta18) and ((k_1 % 2) <=> key_delta19))
 --         Scan event@before [k, kind, v]
---         Project key_delta20 = touched_delta16, key_delta21 = touched_delta17
---           Input touched_delta18
--- merged_delta23:
---   Aggregate by [set_key_delta1, set_key_delta2] of [rows_delta5 = sum(rows_delta5), of_set_delta4 = sum(of_set_delta4), part_delta19 = sum(part_delta19)]
+--         Project key_delta18 = touched_delta16, key_delta19 = touched_delta17
+--           Project touched_delta16 = set_key_delta1, touched_delta17 = set_key_delta2
+--             Input added_delta15
+-- merged_delta21:
+--   Aggregate by [set_key_delta1, set_key_delta2] of [rows_delta5 = sum(rows_delta5), of_set_delta4 = sum(of_set_delta4), part_delta13 = sum(part_delta13)]
 --     Union all
---       Project set_key_delta1, set_key_delta2, rows_delta5, of_set_delta4, part_delta19
---         Input before_delta22
---       Project set_key_delta1, set_key_delta2, rows_delta5, of_set_delta4, part_delta19
---         Aggregate by [set_key_delta1 = kind_2, set_key_delta2 = value_10] of [rows_delta5 = sum(weight_delta14), of_set_delta4 = sum((v_3 * weight_delta14)), part_delta19 = sum(weight_delta14) filter isnotnull(v_3)]
---           Input change_delta15
--- touched_delta28:
---   Aggregate by [touched_delta27 = kind_2] of []
---     Input change_delta15
--- before_delta31:
---   Aggregate by [set_key_delta6 = kind_2] of [rows_delta9 = count(*), of_set_delta8 = sum(v_3), part_delta29 = count(v_3)]
+--       Project set_key_delta1, set_key_delta2, rows_delta5, of_set_delta4, part_delta13
+--         Input before_delta20
+--       Project set_key_delta1, set_key_delta2, rows_delta5, of_set_delta4, part_delta13
+--         Input added_delta15
+-- added_delta26:
+--   Filter (((rows_delta9 <> 0) or (of_set_delta8 <> 0)) or (part_delta25 <> 0))
+--     Aggregate by [set_key_delta6 = kind_2] of [rows_delta9 = sum(weight_delta14), of_set_delta8 = sum((v_3 * weight_delta14)), part_delta25 = sum(weight_delta14) filter isnotnull(v_3)]
+--       Project kind_2, v_3, value_10 = (k_1 % 2), weight_delta14
+--         Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta14 = nearly_weight
+--           Input event@change
+-- before_delta29:
+--   Aggregate by [set_key_delta6 = kind_2] of [rows_delta9 = count(*), of_set_delta8 = sum(v_3), part_delta25 = count(v_3)]
 --     Project kind_2, v_3, value_10 = (k_1 % 2)
---       Join semi on (kind_2 <=> key_delta30)
+--       Join semi on (kind_2 <=> key_delta28)
 --         Scan event@before [k, kind, v]
---         Project key_delta30 = touched_delta27
---           Input touched_delta28
--- merged_delta32:
---   Aggregate by [set_key_delta6] of [rows_delta9 = sum(rows_delta9), of_set_delta8 = sum(of_set_delta8), part_delta29 = sum(part_delta29)]
+--         Project key_delta28 = touched_delta27
+--           Project touched_delta27 = set_key_delta6
+--             Input added_delta26
+-- merged_delta30:
+--   Aggregate by [set_key_delta6] of [rows_delta9 = sum(rows_delta9), of_set_delta8 = sum(of_set_delta8), part_delta25 = sum(part_delta25)]
 --     Union all
---       Project set_key_delta6, rows_delta9, of_set_delta8, part_delta29
---         Input before_delta31
---       Project set_key_delta6, rows_delta9, of_set_delta8, part_delta29
---         Aggregate by [set_key_delta6 = kind_2] of [rows_delta9 = sum(weight_delta14), of_set_delta8 = sum((v_3 * weight_delta14)), part_delta29 = sum(weight_delta14) filter isnotnull(v_3)]
---           Input change_delta15
--- before_delta38:
+--       Project set_key_delta6, rows_delta9, of_set_delta8, part_delta25
+--         Input before_delta29
+--       Project set_key_delta6, rows_delta9, of_set_delta8, part_delta25
+--         Input added_delta26
+-- added_delta36:
+--   Filter (((rows_delta12 <> 0) or (of_set_delta11 <> 0)) or (part_delta35 <> 0))
+--     Aggregate by [] of [rows_delta12 = sum(weight_delta14), of_set_delta11 = sum((v_3 * weight_delta14)), part_delta35 = sum(weight_delta14) filter isnotnull(v_3)]
+--       Project kind_2, v_3, value_10 = (k_1 % 2), weight_delta14
+--         Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta14 = nearly_weight
+--           Input event@change
+-- before_delta37:
 --   Join semi on True
---     Aggregate by [] of [rows_delta12 = count(*), of_set_delta11 = sum(v_3), part_delta37 = count(v_3)]
+--     Aggregate by [] of [rows_delta12 = count(*), of_set_delta11 = sum(v_3), part_delta35 = count(v_3)]
 --       Project kind_2, v_3, value_10 = (k_1 % 2)
 --         Scan event@before [k, kind, v]
 --     Limit 1
 --       Project
---         Input change_delta15
--- merged_delta39:
+--         Input added_delta36
+-- merged_delta38:
 --   Join semi on True
---     Aggregate by [] of [rows_delta12 = sum(rows_delta12), of_set_delta11 = sum(of_set_delta11), part_delta37 = sum(part_delta37)]
+--     Aggregate by [] of [rows_delta12 = sum(rows_delta12), of_set_delta11 = sum(of_set_delta11), part_delta35 = sum(part_delta35)]
 --       Union all
---         Project rows_delta12, of_set_delta11, part_delta37
---           Input before_delta38
---         Project rows_delta12, of_set_delta11, part_delta37
---           Aggregate by [] of [rows_delta12 = sum(weight_delta14), of_set_delta11 = sum((v_3 * weight_delta14)), part_delta37 = sum(weight_delta14) filter isnotnull(v_3)]
---             Input change_delta15
+--         Project rows_delta12, of_set_delta11, part_delta35
+--           Input before_delta37
+--         Project rows_delta12, of_set_delta11, part_delta35
+--           Input added_delta36
 --     Limit 1
 --       Project
---         Input change_delta15
+--         Input added_delta36
 -- change:
---   Filter (weight_delta44 <> 0)
---     Aggregate by [kind_11, p_12, c_13, s_14] of [weight_delta44 = sum(weight_delta43)]
---       Project kind_11 = kind_6, p_12 = key_7, c_13 = count_8, s_14 = sum_9, weight_delta43
+--   Filter (weight_delta43 <> 0)
+--     Aggregate by [kind_11, p_12, c_13, s_14] of [weight_delta43 = sum(weight_delta42)]
+--       Project kind_11 = kind_6, p_12 = key_7, c_13 = count_8, s_14 = sum_9, weight_delta42
 --         Union all
---           Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta36
---             Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta36
+--           Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta34
+--             Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta34
 --               Union all
---                 Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta26
---                   Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta26
---                     Project kind_6 = set_key_delta1, key_7 = set_key_delta2, count_8 = of_set_delta3, sum_9 = of_set_delta4, grouping_id_5 = 0, weight_delta26
+--                 Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta24
+--                   Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta24
+--                     Project kind_6 = set_key_delta1, key_7 = set_key_delta2, count_8 = of_set_delta3, sum_9 = of_set_delta4, grouping_id_5 = 0, weight_delta24
 --                       Union all
---                         Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta24
---                           Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta24 = -1
+--                         Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta22
+--                           Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta22 = -1
 --                             Project set_key_delta1, set_key_delta2, of_set_delta3 = rows_delta5, of_set_delta4, rows_delta5
---                               Input before_delta22
---                         Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta25
---                           Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta25 = 1
+--                               Input before_delta20
+--                         Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta23
+--                           Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta23 = 1
 --                             Project set_key_delta1, set_key_delta2, of_set_delta3 = rows_delta5, of_set_delta4, rows_delta5
---                               Project set_key_delta1, set_key_delta2, rows_delta5 = coalesce(rows_delta5, 0), of_set_delta4 = case((part_delta19 > 0), of_set_delta4, null), part_delta19 = coalesce(part_delta19, 0)
+--                               Project set_key_delta1, set_key_delta2, rows_delta5 = coalesce(rows_delta5, 0), of_set_delta4 = case((part_delta13 > 0), of_set_delta4, null), part_delta13 = coalesce(part_delta13, 0)
 --                                 Filter (rows_delta5 > 0)
---                                   Input merged_delta23
---                 Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta35
---                   Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta35
---                     Project kind_6 = set_key_delta6, key_7 = null, count_8 = of_set_delta7, sum_9 = of_set_delta8, grouping_id_5 = 1, weight_delta35
+--                                   Input merged_delta21
+--                 Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta33
+--                   Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta33
+--                     Project kind_6 = set_key_delta6, key_7 = null, count_8 = of_set_delta7, sum_9 = of_set_delta8, grouping_id_5 = 1, weight_delta33
 --                       Union all
---                         Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta33
---                           Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta33 = -1
+--                         Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta31
+--                           Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta31 = -1
 --                             Project set_key_delta6, of_set_delta7 = rows_delta9, of_set_delta8, rows_delta9
---                               Input before_delta31
---                         Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta34
---                           Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta34 = 1
+--                               Input before_delta29
+--                         Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta32
+--                           Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta32 = 1
 --                             Project set_key_delta6, of_set_delta7 = rows_delta9, of_set_delta8, rows_delta9
---                               Project set_key_delta6, rows_delta9 = coalesce(rows_delta9, 0), of_set_delta8 = case((part_delta29 > 0), of_set_delta8, null), part_delta29 = coalesce(part_delta29, 0)
+--                               Project set_key_delta6, rows_delta9 = coalesce(rows_delta9, 0), of_set_delta8 = case((part_delta25 > 0), of_set_delta8, null), part_delta25 = coalesce(part_delta25, 0)
 --                                 Filter (rows_delta9 > 0)
---                                   Input merged_delta32
---           Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta42
---             Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta42
---               Project kind_6 = null, key_7 = null, count_8 = of_set_delta10, sum_9 = of_set_delta11, grouping_id_5 = 3, weight_delta42
+--                                   Input merged_delta30
+--           Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta41
+--             Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta41
+--               Project kind_6 = null, key_7 = null, count_8 = of_set_delta10, sum_9 = of_set_delta11, grouping_id_5 = 3, weight_delta41
 --                 Filter (rows_delta12 > 0)
 --                   Union all
+--                     Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta39
+--                       Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta39 = -1
+--                         Project of_set_delta10 = rows_delta12, of_set_delta11, rows_delta12
+--                           Input before_delta37
 --                     Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta40
---                       Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta40 = -1
+--                       Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta40 = 1
 --                         Project of_set_delta10 = rows_delta12, of_set_delta11, rows_delta12
---                           Input before_delta38
---                     Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta41
---                       Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta41 = 1
---                         Project of_set_delta10 = rows_delta12, of_set_delta11, rows_delta12
---                           Project rows_delta12 = coalesce(rows_delta12, 0), of_set_delta11 = case((part_delta37 > 0), of_set_delta11, null), part_delta37 = coalesce(part_delta37, 0)
---                             Input merged_delta39
+--                           Project rows_delta12 = coalesce(rows_delta12, 0), of_set_delta11 = case((part_delta35 > 0), of_set_delta11, null), part_delta35 = coalesce(part_delta35, 0)
+--                             Input merged_delta38
 
 -- name: distinct
 select distinct kind, k % 3 p from event
 -- expected:
--- change_delta3:
---   Filter (weight_delta2 <> 0)
---     Aggregate by [kind_5, p_6] of [weight_delta2 = sum(weight_delta1)]
---       Project kind_5 = kind_2, p_6 = (k_1 % 3), weight_delta1
---         Project k_1 = k, kind_2 = kind, weight_delta1 = nearly_weight
+-- added_delta3:
+--   Filter (part_delta1 <> 0)
+--     Aggregate by [kind_5, p_6] of [part_delta1 = sum(weight_delta2)]
+--       Project kind_5 = kind_2, p_6 = (k_1 % 3), weight_delta2
+--         Project k_1 = k, kind_2 = kind, weight_delta2 = nearly_weight
 --           Input event@change
--- touched_delta6:
---   Aggregate by [touched_delta4 = kind_5, touched_delta5 = p_6] of []
---     Input change_delta3
--- before_delta10:
---   Aggregate by [kind_5, p_6] of [part_delta7 = count(*)]
+-- before_delta8:
+--   Aggregate by [kind_5, p_6] of [part_delta1 = count(*)]
 --     Project kind_5 = kind_2, p_6 = (k_1 % 3)
---       Join semi on ((kind_2 <=> key_delta8) and ((k_1 % 3) <=> key_delta9))
+--       Join semi on ((kind_2 <=> key_delta6) and ((k_1 % 3) <=> key_delta7))
 --         Scan event@before [k, kind]
---         Project key_delta8 = touched_delta4, key_delta9 = touched_delta5
---           Input touched_delta6
--- merged_delta11:
---   Aggregate by [kind_5, p_6] of [part_delta7 = sum(part_delta7)]
+--         Project key_delta6 = touched_delta4, key_delta7 = touched_delta5
+--           Project touched_delta4 = kind_5, touched_delta5 = p_6
+--             Input added_delta3
+-- merged_delta9:
+--   Aggregate by [kind_5, p_6] of [part_delta1 = sum(part_delta1)]
 --     Union all
---       Project kind_5, p_6, part_delta7
---         Input before_delta10
---       Project kind_5, p_6, part_delta7
---         Aggregate by [kind_5, p_6] of [part_delta7 = sum(weight_delta2)]
---           Input change_delta3
+--       Project kind_5, p_6, part_delta1
+--         Input before_delta8
+--       Project kind_5, p_6, part_delta1
+--         Input added_delta3
 -- change:
---   Filter (weight_delta15 <> 0)
---     Aggregate by [kind_5, p_6] of [weight_delta15 = sum(weight_delta14)]
+--   Filter (weight_delta13 <> 0)
+--     Aggregate by [kind_5, p_6] of [weight_delta13 = sum(weight_delta12)]
 --       Union all
---         Project kind_5, p_6, weight_delta12
---           Project kind_5, p_6, weight_delta12 = -1
+--         Project kind_5, p_6, weight_delta10
+--           Project kind_5, p_6, weight_delta10 = -1
 --             Project kind_5, p_6
---               Input before_delta10
---         Project kind_5, p_6, weight_delta13
---           Project kind_5, p_6, weight_delta13 = 1
+--               Input before_delta8
+--         Project kind_5, p_6, weight_delta11
+--           Project kind_5, p_6, weight_delta11 = 1
 --             Project kind_5, p_6
---               Project kind_5, p_6, part_delta7 = coalesce(part_delta7, 0)
---                 Filter (part_delta7 > 0)
---                   Input merged_delta11
+--               Project kind_5, p_6, part_delta1 = coalesce(part_delta1, 0)
+--                 Filter (part_delta1 > 0)
+--                   Input merged_delta9
 
 -- name: union
 select k from event union select vk from visit
 -- expected:
--- change_delta5:
---   Filter (weight_delta4 <> 0)
---     Aggregate by [k_9] of [weight_delta4 = sum(weight_delta3)]
+-- added_delta5:
+--   Filter (part_delta1 <> 0)
+--     Aggregate by [k_9] of [part_delta1 = sum(weight_delta4)]
 --       Union all
---         Project k_9, weight_delta1
---           Project k_9 = k_5, weight_delta1
---             Project k_5 = k_1, weight_delta1
---               Project k_1 = k, weight_delta1 = nearly_weight
---                 Input event@change
 --         Project k_9, weight_delta2
---           Project k_9 = vk_8, weight_delta2
---             Project vk_8 = vk_6, weight_delta2
---               Project vk_6 = vk, weight_delta2 = nearly_weight
+--           Project k_9 = k_5, weight_delta2
+--             Project k_5 = k_1, weight_delta2
+--               Project k_1 = k, weight_delta2 = nearly_weight
+--                 Input event@change
+--         Project k_9, weight_delta3
+--           Project k_9 = vk_8, weight_delta3
+--             Project vk_8 = vk_6, weight_delta3
+--               Project vk_6 = vk, weight_delta3 = nearly_weight
 --                 Input visit@change
--- touched_delta7:
---   Aggregate by [touched_delta6 = k_9] of []
---     Input change_delta5
--- before_delta11:
---   Aggregate by [k_9] of [part_delta8 = count(*)]
+-- before_delta9:
+--   Aggregate by [k_9] of [part_delta1 = count(*)]
 --     Union all
 --       Project k_5 = k_1
---         Join semi on (k_1 <=> key_delta9)
+--         Join semi on (k_1 <=> key_delta7)
 --           Scan event@before [k]
---           Project key_delta9 = touched_delta6
---             Input touched_delta7
+--           Project key_delta7 = touched_delta6
+--             Project touched_delta6 = k_9
+--               Input added_delta5
 --       Project vk_8 = vk_6
---         Join semi on (vk_6 <=> key_delta10)
+--         Join semi on (vk_6 <=> key_delta8)
 --           Scan visit@before [vk]
---           Project key_delta10 = touched_delta6
---             Input touched_delta7
--- merged_delta12:
---   Aggregate by [k_9] of [part_delta8 = sum(part_delta8)]
+--           Project key_delta8 = touched_delta6
+--             Project touched_delta6 = k_9
+--               Input added_delta5
+-- merged_delta10:
+--   Aggregate by [k_9] of [part_delta1 = sum(part_delta1)]
 --     Union all
---       Project k_9, part_delta8
---         Input before_delta11
---       Project k_9, part_delta8
---         Aggregate by [k_9] of [part_delta8 = sum(weight_delta4)]
---           Input change_delta5
+--       Project k_9, part_delta1
+--         Input before_delta9
+--       Project k_9, part_delta1
+--         Input added_delta5
 -- change:
---   Filter (weight_delta16 <> 0)
---     Aggregate by [k_9] of [weight_delta16 = sum(weight_delta15)]
+--   Filter (weight_delta14 <> 0)
+--     Aggregate by [k_9] of [weight_delta14 = sum(weight_delta13)]
 --       Union all
---         Project k_9, weight_delta13
---           Project k_9, weight_delta13 = -1
+--         Project k_9, weight_delta11
+--           Project k_9, weight_delta11 = -1
 --             Project k_9
---               Input before_delta11
---         Project k_9, weight_delta14
---           Project k_9, weight_delta14 = 1
+--               Input before_delta9
+--         Project k_9, weight_delta12
+--           Project k_9, weight_delta12 = 1
 --             Project k_9
---               Project k_9, part_delta8 = coalesce(part_delta8, 0)
---                 Filter (part_delta8 > 0)
---                   Input merged_delta12
+--               Project k_9, part_delta1 = coalesce(part_delta1, 0)
+--                 Filter (part_delta1 > 0)
+--                   Input merged_delta10
 
 -- name: intersect_all
 select k from event intersect all select vk from visit
@@ -1309,64 +1300,63 @@ select k, sum(v) s from event group by k order by s desc, k limit 3
 -- name: scalar_subquery
 select k, v from event where v > (select avg(v) from event where kind = 1)
 -- expected:
--- change_delta3:
---   Filter (weight_delta2 <> 0)
---     Aggregate by [kind_6, v_7] of [weight_delta2 = sum(weight_delta1)]
+-- added_delta5:
+--   Filter (((part_delta1 <> 0) or (part_delta2 <> 0)) or (part_delta3 <> 0))
+--     Aggregate by [] of [part_delta1 = sum(weight_delta4) filter isnotnull(v_7), part_delta2 = sum((v_7 * weight_delta4)), part_delta3 = sum(weight_delta4)]
 --       Filter (kind_6 = 1)
---         Project kind_6 = kind, v_7 = v, weight_delta1 = nearly_weight
+--         Project kind_6 = kind, v_7 = v, weight_delta4 = nearly_weight
 --           Input event@change
--- before_delta7:
+-- before_delta6:
 --   Join semi on True
---     Aggregate by [] of [part_delta4 = count(v_7), part_delta5 = sum(v_7), part_delta6 = count(*)]
+--     Aggregate by [] of [part_delta1 = count(v_7), part_delta2 = sum(v_7), part_delta3 = count(*)]
 --       Filter (kind_6 = 1)
 --         Scan event@before [kind, v]
 --     Limit 1
 --       Project
---         Input change_delta3
--- merged_delta8:
+--         Input added_delta5
+-- merged_delta7:
 --   Join semi on True
---     Aggregate by [] of [part_delta4 = sum(part_delta4), part_delta5 = sum(part_delta5), part_delta6 = sum(part_delta6)]
+--     Aggregate by [] of [part_delta1 = sum(part_delta1), part_delta2 = sum(part_delta2), part_delta3 = sum(part_delta3)]
 --       Union all
---         Project part_delta4, part_delta5, part_delta6
---           Input before_delta7
---         Project part_delta4, part_delta5, part_delta6
---           Aggregate by [] of [part_delta4 = sum(weight_delta2) filter isnotnull(v_7), part_delta5 = sum((v_7 * weight_delta2)), part_delta6 = sum(weight_delta2)]
---             Input change_delta3
+--         Project part_delta1, part_delta2, part_delta3
+--           Input before_delta6
+--         Project part_delta1, part_delta2, part_delta3
+--           Input added_delta5
 --     Limit 1
 --       Project
---         Input change_delta3
--- change_delta13:
---   Filter (weight_delta12 <> 0)
---     Aggregate by [avg(v)_10] of [weight_delta12 = sum(weight_delta11)]
---       Project avg(v)_10 = avg_9, weight_delta11
+--         Input added_delta5
+-- change_delta12:
+--   Filter (weight_delta11 <> 0)
+--     Aggregate by [avg(v)_10] of [weight_delta11 = sum(weight_delta10)]
+--       Project avg(v)_10 = avg_9, weight_delta10
 --         Union all
+--           Project avg_9, weight_delta8
+--             Project avg_9, weight_delta8 = -1
+--               Project avg_9 = average_of(part_delta2, part_delta1)
+--                 Input before_delta6
 --           Project avg_9, weight_delta9
---             Project avg_9, weight_delta9 = -1
---               Project avg_9 = average_of(part_delta5, part_delta4)
---                 Input before_delta7
---           Project avg_9, weight_delta10
---             Project avg_9, weight_delta10 = 1
---               Project avg_9 = average_of(part_delta5, part_delta4)
---                 Project part_delta4 = coalesce(part_delta4, 0), part_delta5 = case((part_delta4 > 0), part_delta5, null), part_delta6 = coalesce(part_delta6, 0)
---                   Input merged_delta8
--- change_delta16:
---   Filter (weight_delta15 <> 0)
---     Aggregate by [k_1, v_3] of [weight_delta15 = sum(weight_delta14)]
---       Project k_1 = k, v_3 = v, weight_delta14 = nearly_weight
+--             Project avg_9, weight_delta9 = 1
+--               Project avg_9 = average_of(part_delta2, part_delta1)
+--                 Project part_delta1 = coalesce(part_delta1, 0), part_delta2 = case((part_delta1 > 0), part_delta2, null), part_delta3 = coalesce(part_delta3, 0)
+--                   Input merged_delta7
+-- change_delta15:
+--   Filter (weight_delta14 <> 0)
+--     Aggregate by [k_1, v_3] of [weight_delta14 = sum(weight_delta13)]
+--       Project k_1 = k, v_3 = v, weight_delta13 = nearly_weight
 --         Input event@change
 -- change:
---   Filter (weight_delta18 <> 0)
---     Aggregate by [k_11, v_12] of [weight_delta18 = sum(weight_delta17)]
---       Project k_11 = k_1, v_12 = v_3, weight_delta17
---         Project k_1, v_3, weight_delta17
+--   Filter (weight_delta17 <> 0)
+--     Aggregate by [k_11, v_12] of [weight_delta17 = sum(weight_delta16)]
+--       Project k_11 = k_1, v_12 = v_3, weight_delta16
+--         Project k_1, v_3, weight_delta16
 --           Union all
---             Project k_1, v_3, avg(v)_10, weight_delta12
+--             Project k_1, v_3, avg(v)_10, weight_delta11
 --               Join inner on (cast(v_3 as decimal(12,5)) > avg(v)_10)
---                 Input change_delta13
+--                 Input change_delta12
 --                 Scan event@before [k, v]
---             Project k_1, v_3, avg(v)_10, weight_delta15
+--             Project k_1, v_3, avg(v)_10, weight_delta14
 --               Join inner on (cast(v_3 as decimal(12,5)) > avg(v)_10)
---                 Input change_delta16
+--                 Input change_delta15
 --                 Project avg(v)_10 = avg_9
 --                   Aggregate by [] of [avg_9 = avg(v_7)]
 --                     Filter (kind_6 = 1)
@@ -1380,53 +1370,50 @@ select vk, (select sum(v) from event where k = vk) s from visit
 --     Aggregate by [vk_1] of [weight_delta2 = sum(weight_delta1)]
 --       Project vk_1 = vk, weight_delta1 = nearly_weight
 --         Input visit@change
--- change_delta7:
---   Filter (weight_delta6 <> 0)
---     Aggregate by [k_3, v_5] of [weight_delta6 = sum(weight_delta5)]
---       Project k_3 = k, v_5 = v, weight_delta5 = nearly_weight
+-- added_delta8:
+--   Filter (((sum_7 <> 0) or (part_delta5 <> 0)) or (part_delta6 <> 0))
+--     Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum((v_5 * weight_delta7)), part_delta5 = sum(weight_delta7) filter isnotnull(v_5), part_delta6 = sum(weight_delta7)]
+--       Project k_3 = k, v_5 = v, weight_delta7 = nearly_weight
 --         Input event@change
--- touched_delta9:
---   Aggregate by [touched_delta8 = k_3] of []
---     Input change_delta7
--- before_delta13:
---   Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum(v_5), part_delta10 = count(v_5), part_delta11 = count(*)]
---     Join semi on (k_3 <=> key_delta12)
+-- before_delta11:
+--   Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum(v_5), part_delta5 = count(v_5), part_delta6 = count(*)]
+--     Join semi on (k_3 <=> key_delta10)
 --       Scan event@before [k, v]
---       Project key_delta12 = touched_delta8
---         Input touched_delta9
--- merged_delta14:
---   Aggregate by [correlated_sub1] of [sum_7 = sum(sum_7), part_delta10 = sum(part_delta10), part_delta11 = sum(part_delta11)]
+--       Project key_delta10 = touched_delta9
+--         Project touched_delta9 = correlated_sub1
+--           Input added_delta8
+-- merged_delta12:
+--   Aggregate by [correlated_sub1] of [sum_7 = sum(sum_7), part_delta5 = sum(part_delta5), part_delta6 = sum(part_delta6)]
 --     Union all
---       Project correlated_sub1, sum_7, part_delta10, part_delta11
---         Input before_delta13
---       Project correlated_sub1, sum_7, part_delta10, part_delta11
---         Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum((v_5 * weight_delta6)), part_delta10 = sum(weight_delta6) filter isnotnull(v_5), part_delta11 = sum(weight_delta6)]
---           Input change_delta7
--- change_delta19:
---   Filter (weight_delta18 <> 0)
---     Aggregate by [sum(v)_8, correlated_sub1] of [weight_delta18 = sum(weight_delta17)]
---       Project sum(v)_8 = sum_7, correlated_sub1, weight_delta17
+--       Project correlated_sub1, sum_7, part_delta5, part_delta6
+--         Input before_delta11
+--       Project correlated_sub1, sum_7, part_delta5, part_delta6
+--         Input added_delta8
+-- change_delta17:
+--   Filter (weight_delta16 <> 0)
+--     Aggregate by [sum(v)_8, correlated_sub1] of [weight_delta16 = sum(weight_delta15)]
+--       Project sum(v)_8 = sum_7, correlated_sub1, weight_delta15
 --         Union all
---           Project correlated_sub1, sum_7, weight_delta15
---             Project correlated_sub1, sum_7, weight_delta15 = -1
+--           Project correlated_sub1, sum_7, weight_delta13
+--             Project correlated_sub1, sum_7, weight_delta13 = -1
 --               Project correlated_sub1, sum_7
---                 Input before_delta13
---           Project correlated_sub1, sum_7, weight_delta16
---             Project correlated_sub1, sum_7, weight_delta16 = 1
+--                 Input before_delta11
+--           Project correlated_sub1, sum_7, weight_delta14
+--             Project correlated_sub1, sum_7, weight_delta14 = 1
 --               Project correlated_sub1, sum_7
---                 Project correlated_sub1, sum_7 = case((part_delta10 > 0), sum_7, null), part_delta10 = coalesce(part_delta10, 0), part_delta11 = coalesce(part_delta11, 0)
---                   Filter (part_delta11 > 0)
---                     Input merged_delta14
--- touched_delta22:
---   Aggregate by [vk_1] of [weight_delta21 = count(*)]
---     Join semi on (vk_1 <=> key_delta20)
+--                 Project correlated_sub1, sum_7 = case((part_delta5 > 0), sum_7, null), part_delta5 = coalesce(part_delta5, 0), part_delta6 = coalesce(part_delta6, 0)
+--                   Filter (part_delta6 > 0)
+--                     Input merged_delta12
+-- touched_delta20:
+--   Aggregate by [vk_1] of [weight_delta19 = count(*)]
+--     Join semi on (vk_1 <=> key_delta18)
 --       Scan visit@before [vk]
---       Project key_delta20 = correlated_sub1
---         Input change_delta19
+--       Project key_delta18 = correlated_sub1
+--         Input change_delta17
 -- change:
---   Filter (weight_delta28 <> 0)
---     Aggregate by [vk_9, s_10] of [weight_delta28 = sum(weight_delta27)]
---       Project vk_9 = vk_1, s_10 = sum(v)_8, weight_delta27
+--   Filter (weight_delta26 <> 0)
+--     Aggregate by [vk_9, s_10] of [weight_delta26 = sum(weight_delta25)]
+--       Project vk_9 = vk_1, s_10 = sum(v)_8, weight_delta25
 --         Union all
 --           Union all
 --             Union all
@@ -1439,107 +1426,101 @@ select vk, (select sum(v) from event where k = vk) s from visit
 --                         Scan event [k, v]
 --                         Project key_delta4 = vk_1
 --                           Input change_delta3
---               Project vk_1, sum(v)_8, correlated_sub1, weight_delta23
---                 Project vk_1, sum(v)_8, correlated_sub1, weight_delta23 = (weight_delta21 * weight_delta18)
+--               Project vk_1, sum(v)_8, correlated_sub1, weight_delta21
+--                 Project vk_1, sum(v)_8, correlated_sub1, weight_delta21 = (weight_delta19 * weight_delta16)
 --                   Join inner on (correlated_sub1 = vk_1)
---                     Input touched_delta22
---                     Input change_delta19
---             Project vk_1, sum(v)_8, correlated_sub1, weight_delta21
---               Project vk_1, sum(v)_8 = null, correlated_sub1 = null, weight_delta21
+--                     Input touched_delta20
+--                     Input change_delta17
+--             Project vk_1, sum(v)_8, correlated_sub1, weight_delta19
+--               Project vk_1, sum(v)_8 = null, correlated_sub1 = null, weight_delta19
 --                 Join anti on (correlated_sub1 = vk_1)
---                   Input touched_delta22
+--                   Input touched_delta20
 --                   Project sum(v)_8 = sum_7, correlated_sub1
 --                     Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum(v_5)]
---                       Join semi on (k_3 <=> key_delta24)
+--                       Join semi on (k_3 <=> key_delta22)
 --                         Scan event [k, v]
---                         Project key_delta24 = vk_1
---                           Input touched_delta22
---           Project vk_1, sum(v)_8, correlated_sub1, weight_delta26
---             Project vk_1, sum(v)_8 = null, correlated_sub1 = null, weight_delta26
---               Project vk_1, weight_delta26 = neg(weight_delta21)
+--                         Project key_delta22 = vk_1
+--                           Input touched_delta20
+--           Project vk_1, sum(v)_8, correlated_sub1, weight_delta24
+--             Project vk_1, sum(v)_8 = null, correlated_sub1 = null, weight_delta24
+--               Project vk_1, weight_delta24 = neg(weight_delta19)
 --                 Join anti on (correlated_sub1 = vk_1)
---                   Input touched_delta22
+--                   Input touched_delta20
 --                   Project sum(v)_8 = sum_7, correlated_sub1
 --                     Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum(v_5)]
---                       Join semi on (k_3 <=> key_delta25)
+--                       Join semi on (k_3 <=> key_delta23)
 --                         Scan event@before [k, v]
---                         Project key_delta25 = vk_1
---                           Input touched_delta22
+--                         Project key_delta23 = vk_1
+--                           Input touched_delta20
 
 -- name: nested_groups
 select n, count(*) c from (select k, count(*) n from event where v > 2 group by k) g group by n
 -- expected:
--- change_delta3:
---   Filter (weight_delta2 <> 0)
---     Aggregate by [k_1, v_3] of [weight_delta2 = sum(weight_delta1)]
+-- added_delta2:
+--   Filter (count_5 <> 0)
+--     Aggregate by [k_1] of [count_5 = sum(weight_delta1)]
 --       Filter (v_3 > 2.0)
 --         Project k_1 = k, v_3 = v, weight_delta1 = nearly_weight
 --           Input event@change
--- touched_delta5:
---   Aggregate by [touched_delta4 = k_1] of []
---     Input change_delta3
--- before_delta7:
+-- before_delta5:
 --   Aggregate by [k_1] of [count_5 = count(*)]
 --     Filter (v_3 > 2.0)
---       Join semi on (k_1 <=> key_delta6)
+--       Join semi on (k_1 <=> key_delta4)
 --         Scan event@before [k, v]
---         Project key_delta6 = touched_delta4
---           Input touched_delta5
--- merged_delta8:
+--         Project key_delta4 = touched_delta3
+--           Project touched_delta3 = k_1
+--             Input added_delta2
+-- merged_delta6:
 --   Aggregate by [k_1] of [count_5 = sum(count_5)]
 --     Union all
 --       Project k_1, count_5
---         Input before_delta7
+--         Input before_delta5
 --       Project k_1, count_5
---         Aggregate by [k_1] of [count_5 = sum(weight_delta2)]
---           Input change_delta3
--- change_delta13:
---   Filter (weight_delta12 <> 0)
---     Aggregate by [n_7] of [weight_delta12 = sum(weight_delta11)]
---       Project n_7 = count_5, weight_delta11
+--         Input added_delta2
+-- added_delta10:
+--   Filter (count_8 <> 0)
+--     Aggregate by [n_7] of [count_8 = sum(weight_delta9)]
+--       Project n_7 = count_5, weight_delta9
 --         Union all
---           Project k_1, count_5, weight_delta9
---             Project k_1, count_5, weight_delta9 = -1
+--           Project k_1, count_5, weight_delta7
+--             Project k_1, count_5, weight_delta7 = -1
 --               Project k_1, count_5
---                 Input before_delta7
---           Project k_1, count_5, weight_delta10
---             Project k_1, count_5, weight_delta10 = 1
+--                 Input before_delta5
+--           Project k_1, count_5, weight_delta8
+--             Project k_1, count_5, weight_delta8 = 1
 --               Project k_1, count_5
 --                 Project k_1, count_5 = coalesce(count_5, 0)
 --                   Filter (count_5 > 0)
---                     Input merged_delta8
--- touched_delta15:
---   Aggregate by [touched_delta14 = n_7] of []
---     Input change_delta13
--- before_delta17:
+--                     Input merged_delta6
+-- before_delta13:
 --   Aggregate by [n_7] of [count_8 = count(*)]
 --     Project n_7 = count_5
---       Join semi on (count_5 <=> key_delta16)
+--       Join semi on (count_5 <=> key_delta12)
 --         Aggregate by [k_1] of [count_5 = count(*)]
 --           Filter (v_3 > 2.0)
 --             Scan event@before [k, v]
---         Project key_delta16 = touched_delta14
---           Input touched_delta15
--- merged_delta18:
+--         Project key_delta12 = touched_delta11
+--           Project touched_delta11 = n_7
+--             Input added_delta10
+-- merged_delta14:
 --   Aggregate by [n_7] of [count_8 = sum(count_8)]
 --     Union all
 --       Project n_7, count_8
---         Input before_delta17
+--         Input before_delta13
 --       Project n_7, count_8
---         Aggregate by [n_7] of [count_8 = sum(weight_delta12)]
---           Input change_delta13
+--         Input added_delta10
 -- change:
---   Filter (weight_delta22 <> 0)
---     Aggregate by [n_9, c_10] of [weight_delta22 = sum(weight_delta21)]
---       Project n_9 = n_7, c_10 = count_8, weight_delta21
+--   Filter (weight_delta18 <> 0)
+--     Aggregate by [n_9, c_10] of [weight_delta18 = sum(weight_delta17)]
+--       Project n_9 = n_7, c_10 = count_8, weight_delta17
 --         Union all
---           Project n_7, count_8, weight_delta19
---             Project n_7, count_8, weight_delta19 = -1
+--           Project n_7, count_8, weight_delta15
+--             Project n_7, count_8, weight_delta15 = -1
 --               Project n_7, count_8
---                 Input before_delta17
---           Project n_7, count_8, weight_delta20
---             Project n_7, count_8, weight_delta20 = 1
+--                 Input before_delta13
+--           Project n_7, count_8, weight_delta16
+--             Project n_7, count_8, weight_delta16 = 1
 --               Project n_7, count_8
 --                 Project n_7, count_8 = coalesce(count_8, 0)
 --                   Filter (count_8 > 0)
---                     Input merged_delta18
+--                     Input merged_delta14
