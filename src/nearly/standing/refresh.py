@@ -1,14 +1,16 @@
 """Bringing an answer up to date: the changes of what is kept, then the answer from what is kept.
 
 Law: an answer is the query's answer over the versions of the tables that it names, whichever states are kept, made or dropped.
-A refresh that fails drops the states of its queries; where only the native kernel failed, answers are computed as a whole.
+What an answer does not read is brought up to date when it is there, and nobody waits for that.
+A refresh that fails drops the states of its queries; where only the native kernel failed, answers that are not there yet are
+computed as a whole.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -53,13 +55,22 @@ def advance(
             logger.info("a refresh from changes failed (%s); the answers are computed as a whole", trouble)
             _give_up(group)
             told = f"changes could not be computed: {trouble}"
-            return [
+            found = [
                 _as_a_whole(each, now, prediction, WHOLE, told, {})
                 for each, now, prediction in zip(group, own, predictions, strict=True)
             ]
+            _tell(group, found)
+            return found
         except BaseException:  # what is kept may be of versions that no answer is of
             _give_up(group)
             raise
+
+
+def _tell(group: Sequence[Upkeep], found: Sequence[StandingRefresh]) -> None:
+    """The answers are there."""
+    for upkeep, refresh in zip(group, found, strict=True):
+        if upkeep.answered is not None:
+            upkeep.answered(refresh)
 
 
 def _give_up(group: Sequence[Upkeep]) -> None:
@@ -87,28 +98,46 @@ def _together(
             else:
                 opened.enter_context(course.opened())
                 courses.append((place, course))
-        _bring_states([course for _, course in courses])
+        running = [course for _, course in courses]
+        brought: set[str] = set()
+        _bring_states(running, brought, {table for course in running for table in course.read_by_answer})
         for place, course in courses:
-            found[place] = course.end()
-    return [each for each in found if each is not None]
+            found[place] = course.answered()
+        refreshes = [each for each in found if each is not None]
+        _tell(group, refreshes)
+        _keep_up(running, brought)
+    return refreshes
 
 
-def _bring_states(courses: Sequence[_Course]) -> None:
-    """Bring what is kept up to date, what several keep only once; what is added to groups reads the others as they were.
+def _keep_up(courses: Sequence[_Course], brought: set[str]) -> None:
+    """Have all that the next delta needs; where the native kernel fails at it, the answers are there, and nothing is kept."""
+    began = time.perf_counter()
+    try:
+        _bring_states(courses, brought, {state.table for course in courses for state in course.upkeep.held.values()})
+        for course in courses:
+            course.keep()
+            course.upkeep.made_seconds = time.perf_counter() - began
+    except (NativeFailure, Unsupported) as trouble:
+        logger.info("what is kept could not be brought up to date (%s); the next answers are computed as a whole", trouble)
+        _give_up([course.upkeep for course in courses])
 
-    So does what is renewed, but for groups.
+
+def _bring_states(courses: Sequence[_Course], brought: set[str], wanted: Collection[str]) -> None:
+    """Bring states that are wanted up to date, what several keep only once.
+
+    What is added to groups reads the others as they were, and comes first. So does what is renewed, but for groups: one that reads
+    a state that is wanted must not wait longer than that.
     """
-    if not courses:
+    states = {state.table: state for course in courses for state in course.upkeep.held.values()}
+    if brought.issuperset(wanted):
         return
-    brought: set[str] = set()
-    store, states = courses[0].upkeep.store, [state for course in courses for state in course.upkeep.held.values()]
-    with store.weighing(courses[0].moving, {state.table: state for state in states}.values()):
+    with courses[0].upkeep.store.weighing(courses[0].moving, [each for table, each in states.items() if table not in brought]):
         for course in courses:
             course.add_to_groups(brought)
         for course in courses:
-            course.renew(brought)
+            course.renew(brought, wanted)
         for course in courses:
-            course.bring_rows(brought)
+            course.bring_rows(brought, wanted)
 
 
 @dataclass(slots=True)
@@ -174,20 +203,22 @@ class _Course:
                 self.upkeep.store.add(self.moving, state, change)
                 brought.add(state.table)
 
-    def renew(self, brought: set[str]) -> None:
+    def renew(self, brought: set[str], wanted: Collection[str]) -> None:
         """Write the rows of which all are told."""
         for plan, state in self.upkeep.held.items():
             change = self.moving.changes[plan]
-            if isinstance(change, PartRenewal) and state.table not in brought:
+            if isinstance(change, PartRenewal) and state.table not in brought and not change.reads.isdisjoint(wanted):
                 self.upkeep.store.renew(self.moving, state, change)
                 brought.add(state.table)
 
-    def bring_rows(self, brought: set[str]) -> None:
+    def bring_rows(self, brought: set[str], wanted: Collection[str]) -> None:
         """Change kept rows as their parts changed; what does not fit is made again."""
         upkeep = self.upkeep
         done: dict[Plan, Plan] = {}
         for plan in outermost(list(upkeep.held)):
             state, change = upkeep.held[plan], self.moving.changes[plan]
+            if state.table not in wanted:
+                continue
             if state.table in brought or not isinstance(change, PartChange) or upkeep.store.apply(self.moving, state, change):
                 brought.add(state.table)
             else:
@@ -202,23 +233,37 @@ class _Course:
                 )
                 upkeep.replace(self.moving, plan, made)
                 state = made
+                brought.add(made.table)
             upkeep.store.note(state, plan, self.tables, upkeep.user)
             done[plan] = state.over(plan)
 
-    def end(self) -> StandingRefresh:
-        """The answer, and what is to be kept for the next delta."""
+    @property
+    def _shown(self) -> Plan:
+        """The answer, over what is kept."""
+        return over_stored(self.upkeep.plan, self.upkeep.stored())
+
+    @property
+    def read_by_answer(self) -> set[str]:
+        """The states that the answer is told by."""
+        return {node.source for node in self._shown.walk() if isinstance(node, Input)}
+
+    def answered(self) -> StandingRefresh:
+        """The answer, from what is kept."""
         upkeep = self.upkeep
-        rows = self.moving.rows_of(over_stored(upkeep.plan, upkeep.stored()))
-        upkeep.answer, upkeep.source = finished(rows, upkeep.query.query), "native"
+        upkeep.answer, upkeep.source = finished(self.moving.rows_of(self._shown), upkeep.query.query), "native"
         upkeep.tables = self.tables
         took = time.perf_counter() - self.began
         stages = [run.seconds for run in self.moving.stages if run.rows]
-        for state in upkeep.held.values():
-            upkeep.store.tidy(self.moving, state)
         if self.expected is not None:
             upkeep.observe(took, len(stages) * min(stages, default=0.0))
-        keep_within(upkeep, self.moving, self.prediction)
         return StandingRefresh(CHANGE, self.reason, took, self.changed, versions(self.tables), len(stages), self.expected)
+
+    def keep(self) -> None:
+        """What is to be kept for the next delta."""
+        upkeep = self.upkeep
+        for state in upkeep.held.values():
+            upkeep.store.tidy(self.moving, state)
+        keep_within(upkeep, self.moving, self.prediction)
 
 
 def changed_between(engine: Engine, before: Mapping[str, Table], after: Mapping[str, Table]) -> dict[str, Expected]:

@@ -200,6 +200,8 @@ class Standing:
         self.forecast.past = type(self.forecast.past)(_rows(tables), self.forecast.past.batches)
         said = self._planned_for = self.forecast.look_ahead(self.policy.next)
         self.publish(begin(upkeep, tables, said))
+        upkeep.answered = self.publish
+        self._end_if_complete()
 
     def sharing(self) -> list[Standing]:
         """This query and those that keep a state with it: they move together."""
@@ -248,7 +250,6 @@ class Standing:
                 self._news.notify_all()
         if self._telling is not None and before is not None and refresh.strategy != SAME:
             self._telling.add(before, self.answer)
-        self._end_if_complete()
 
     def _show_early(self, tables: dict[str, Table]) -> None:
         """Show whoever iterates an estimate over new versions of the tables; the exact answer takes long, and follows."""
@@ -340,13 +341,13 @@ def _refreshed(running: list[Standing]) -> list[Standing]:
     tables = {table.name.lower(): table for table in engine.catalog.together(sorted(names))}
     said = [each.look_ahead(tables) for each in running]
     try:
-        found = advance([each._upkeep for each in running], tables, said)
+        advance([each._upkeep for each in running], tables, said)
     except BaseException:
         for each in running:
             each._forget_estimate()
         raise
-    for each, refresh in zip(running, found, strict=True):
-        each.publish(refresh)
+    for each in running:
+        each._end_if_complete()
     return running
 
 

@@ -66,7 +66,7 @@ class Upkeep:
     """One standing query: its last answer, the versions that it is of, and the states it keeps.
 
     `whole_seconds` is how long computing all took last, `slower` how many times what the planner says that was, and `observed` what
-    the last refresh from changes took.
+    the last refresh from changes took. `made_seconds` is what it took to have what the next one needs, when the answer was there.
     `rows` and `widths` were measured of parts of the plan; of others, `shares` tells their rows relative to those of their tables.
     `basis` is what the plan is right for, beside all rows that its tables may have.
     `fixed` are the plans whose rows must be kept instead of those the planner chooses; `forced` is how each answer is computed.
@@ -83,6 +83,8 @@ class Upkeep:
     forced: str | None = None
     early: Callable[[dict[str, Table]], None] | None = None
     """Is called before a refresh that takes long, with the tables that it will be of."""
+    answered: Callable[[StandingRefresh], None] | None = None
+    """Is called when a refresh has its answer, before what the next one needs is kept."""
     tables: dict[str, Table] = field(default_factory=dict)
     basis: Hashable = None
     answer: pa.Table | None = None
@@ -131,12 +133,18 @@ class Upkeep:
     def release_soon(self) -> None:
         """The same, when a refresh that goes on is done; nobody waits for that."""
         if not self.store.lock.acquire(blocking=False):
-            threading.Thread(target=self.release, name="nearly-standing-lets-go", daemon=True).start()
+            threading.Thread(target=self._release_later, name="nearly-standing-lets-go", daemon=True).start()
             return
         try:
             self.release()
         finally:
             self.store.lock.release()
+
+    def _release_later(self) -> None:
+        """Keep nothing any more, unless the session ended meanwhile, and all is gone."""
+        with self.store.lock:
+            if not self.engine.life.is_over:
+                self.release()
 
     def bind(self, tables: Mapping[str, Table]) -> bool:
         """Have a plan that is right for these tables; whether it is another one, and nothing that was kept is of use."""
