@@ -21,9 +21,10 @@ from nearly.engine.engine import Engine
 from nearly.engine.storage.layouts import Table
 from nearly.standing.actions import Allowed
 from nearly.standing.arrivals import Prediction
+from nearly.standing.course import changed_between
 from nearly.standing.maintained import maintained
 from nearly.standing.planner import StateBudget
-from nearly.standing.refresh import advance, begin, changed_between
+from nearly.standing.refresh import advance, begin
 from nearly.standing.states import StateStore
 from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
 

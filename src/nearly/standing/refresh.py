@@ -12,10 +12,8 @@ import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
-from nearly.engine.deltas.several import Moving, PartAddition, PartChange, PartRenewal, moving
-from nearly.engine.engine import Engine
+from nearly.engine.deltas.several import moving
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.results import finished
 from nearly.engine.storage.layouts import Table
@@ -24,14 +22,13 @@ from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import GroupBy, Input, Plan
 from nearly.rewrite.delta.with_partials import outermost, over_stored
 from nearly.standing.arrivals import Expected, Prediction
-from nearly.standing.keeping import keep_within, key_of, measure
+from nearly.standing.course import StandingCourse
+from nearly.standing.keeping import keep_within, measure
 from nearly.standing.maintained import prepared_over, versions
-from nearly.standing.upkeep import CHANGE, FIRST, SAME, WHOLE, StandingRefresh, Upkeep
+from nearly.standing.upkeep import FIRST, WHOLE, StandingRefresh, Upkeep
 
 logger = logging.getLogger(__name__)
 
-FEW = 500_000
-"""So few rows that wait are written anew, without those that found their partner: these need not be looked for one by one."""
 LONG = 1.0
 """A refresh that is expected to take so many seconds is worth an estimate before it."""
 
@@ -85,9 +82,9 @@ def _together(
 ) -> list[StandingRefresh]:
     found: list[StandingRefresh | None] = [None] * len(group)
     with ExitStack() as opened:
-        courses: list[tuple[int, _Course]] = []
+        courses: list[tuple[int, StandingCourse]] = []
         for place, (upkeep, now, prediction) in enumerate(zip(group, tables, predictions, strict=True)):
-            course = _Course.of(upkeep, now, prediction)
+            course = StandingCourse.of(upkeep, now, prediction)
             if isinstance(course, StandingRefresh):
                 found[place] = course
                 continue
@@ -109,7 +106,7 @@ def _together(
     return refreshes
 
 
-def _keep_up(courses: Sequence[_Course], brought: set[str]) -> None:
+def _keep_up(courses: Sequence[StandingCourse], brought: set[str]) -> None:
     """Have all that the next delta needs; where the native kernel fails at it, the answers are there, and nothing is kept."""
     began = time.perf_counter()
     try:
@@ -122,14 +119,14 @@ def _keep_up(courses: Sequence[_Course], brought: set[str]) -> None:
         _give_up([course.upkeep for course in courses])
 
 
-def _bring_states(courses: Sequence[_Course], brought: set[str], wanted: Collection[str]) -> None:
+def _bring_states(courses: Sequence[StandingCourse], brought: set[str], wanted: Collection[str]) -> None:
     """Bring states that are wanted up to date, what several keep only once.
 
     What is added to groups reads the others as they were, and comes first. So does what is renewed, but for groups: one that reads
     a state that is wanted must not wait longer than that.
     """
     states = {state.table: state for course in courses for state in course.upkeep.held.values()}
-    if brought.issuperset(wanted):
+    if not wanted:
         return
     with courses[0].upkeep.store.weighing(courses[0].moving, [each for table, each in states.items() if table not in brought]):
         for course in courses:
@@ -138,143 +135,6 @@ def _bring_states(courses: Sequence[_Course], brought: set[str], wanted: Collect
             course.renew(brought, wanted)
         for course in courses:
             course.bring_rows(brought, wanted)
-
-
-@dataclass(slots=True)
-class _Course:
-    """One query's part of a refresh from changes."""
-
-    upkeep: Upkeep
-    tables: dict[str, Table]
-    prediction: Prediction | None
-    changed: Mapping[str, Expected]
-    is_whole: bool
-    reason: str
-    expected: float | None
-    began: float
-    _moving: Moving | None = None
-
-    @classmethod
-    def of(cls, upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction | None) -> _Course | StandingRefresh:
-        began = time.perf_counter()
-        is_other = upkeep.bind(tables)
-        if not is_other and all(tables[name].content == upkeep.tables[name].content for name in tables):
-            upkeep.tables = tables
-            return StandingRefresh(SAME, "no table changed", 0.0, {}, versions(tables))
-        changed = changed_between(upkeep.engine, upkeep.tables, tables)
-        if upkeep.query.plan is None:
-            return cls(upkeep, tables, prediction, changed, True, upkeep.query.reason or "", None, began)
-        if is_other:
-            told = "a table has other columns, or Spark other settings"
-            return cls(upkeep, tables, prediction, changed, True, told, None, began)
-        if upkeep.forced is not None:
-            return cls(upkeep, tables, prediction, changed, upkeep.forced == WHOLE, "asked for", None, began)
-        if not upkeep.held:
-            return cls(upkeep, tables, prediction, changed, True, "nothing is kept", None, began)
-        pays, expected = upkeep.pays(tables, changed)
-        told = f"expected to take {expected:.3f} s"
-        return cls(upkeep, tables, prediction, changed, not pays, told, expected, began)
-
-    @property
-    def seconds(self) -> float:
-        """What it is expected to take, as far as is known."""
-        return self.upkeep.whole_seconds if self.is_whole else self.expected or 0.0
-
-    def opened(self) -> ExitStack:
-        stack, upkeep = ExitStack(), self.upkeep
-        parts = outermost(list(upkeep.held))
-        few = [plan for plan, state in upkeep.held.items() if state.rows <= FEW]
-        self._moving = stack.enter_context(
-            moving(upkeep.store.engine, upkeep.plan, parts, upkeep.tables, self.tables, upkeep.stored(), few)
-        )
-        return stack
-
-    @property
-    def moving(self) -> Moving:
-        if self._moving is None:
-            raise AssertionError("a course is opened before it is run")
-        return self._moving
-
-    def add_to_groups(self, brought: set[str]) -> None:
-        """Add to kept groups what the change adds to them."""
-        for plan, state in self.upkeep.held.items():
-            change = self.moving.changes[plan]
-            if isinstance(change, PartAddition) and state.table not in brought:
-                self.upkeep.store.add(self.moving, state, change)
-                brought.add(state.table)
-
-    def renew(self, brought: set[str], wanted: Collection[str]) -> None:
-        """Write the rows of which all are told."""
-        for plan, state in self.upkeep.held.items():
-            change = self.moving.changes[plan]
-            if isinstance(change, PartRenewal) and state.table not in brought and not change.reads.isdisjoint(wanted):
-                self.upkeep.store.renew(self.moving, state, change)
-                brought.add(state.table)
-
-    def bring_rows(self, brought: set[str], wanted: Collection[str]) -> None:
-        """Change kept rows as their parts changed; what does not fit is made again."""
-        upkeep = self.upkeep
-        done: dict[Plan, Plan] = {}
-        for plan in outermost(list(upkeep.held)):
-            state, change = upkeep.held[plan], self.moving.changes[plan]
-            if state.table not in wanted:
-                continue
-            if state.table in brought or not isinstance(change, PartChange) or upkeep.store.apply(self.moving, state, change):
-                brought.add(state.table)
-            else:
-                logger.info("the rows kept of %s did not fit their change; they are made again", state.table)
-                made = upkeep.store.make(
-                    self.moving,
-                    plan,
-                    over_stored(plan, done),
-                    state.place,
-                    [plan.columns[p] for p in state.order],
-                    key_of(upkeep, plan),
-                )
-                upkeep.replace(self.moving, plan, made)
-                state = made
-                brought.add(made.table)
-            upkeep.store.note(state, plan, self.tables, upkeep.user)
-            done[plan] = state.over(plan)
-
-    @property
-    def _shown(self) -> Plan:
-        """The answer, over what is kept."""
-        return over_stored(self.upkeep.plan, self.upkeep.stored())
-
-    @property
-    def read_by_answer(self) -> set[str]:
-        """The states that the answer is told by."""
-        return {node.source for node in self._shown.walk() if isinstance(node, Input)}
-
-    def answered(self) -> StandingRefresh:
-        """The answer, from what is kept."""
-        upkeep = self.upkeep
-        upkeep.answer, upkeep.source = finished(self.moving.rows_of(self._shown), upkeep.query.query), "native"
-        upkeep.tables = self.tables
-        took = time.perf_counter() - self.began
-        stages = [run.seconds for run in self.moving.stages if run.rows]
-        if self.expected is not None:
-            upkeep.observe(took, len(stages) * min(stages, default=0.0))
-        return StandingRefresh(CHANGE, self.reason, took, self.changed, versions(self.tables), len(stages), self.expected)
-
-    def keep(self) -> None:
-        """What is to be kept for the next delta."""
-        upkeep = self.upkeep
-        for state in upkeep.held.values():
-            upkeep.store.tidy(self.moving, state)
-        keep_within(upkeep, self.moving, self.prediction)
-
-
-def changed_between(engine: Engine, before: Mapping[str, Table], after: Mapping[str, Table]) -> dict[str, Expected]:
-    """Rows that came and went between versions, by table, as far as files tell; a row that changed did both."""
-    found = {}
-    for name, now in after.items():
-        if before[name].content != now.content:
-            parts = engine.catalog.difference(before[name], now)
-            came, went = (sum(part.most_rows for part in parts if part.weight == sign) for sign in (1, -1))
-            found[name] = Expected(float(came), float(went))
-    return found
 
 
 def _as_a_whole(

@@ -26,11 +26,12 @@ from nearly.errors import EngineError, NearlyError, unknown
 from nearly.printing.html import card
 from nearly.standing.actions import DISK
 from nearly.standing.arrivals import Arrival, Forecast, Prediction, Score, differs
+from nearly.standing.course import changed_between
 from nearly.standing.drawing import StandingStatus, drawn, status_of
 from nearly.standing.maintained import prepared_over, present, versions
 from nearly.standing.planner import StateBudget
 from nearly.standing.policy import RefreshPolicy
-from nearly.standing.refresh import advance, begin, changed_between
+from nearly.standing.refresh import advance, begin
 from nearly.standing.states import StateRows
 from nearly.standing.upkeep import EARLY, SAME, StandingRefresh, Upkeep
 from nearly.standing.watching import Telling
