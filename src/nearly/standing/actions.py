@@ -83,7 +83,7 @@ class Prices:
     """Seconds of steps on this machine.
 
     `present` are plans whose rows are kept already: they need not be made. What is made serves `horizon` deltas like the next.
-    `room` is what a byte in memory must save at least.
+    `room` is what a byte in memory must save at least, and `later` what a second counts of work that is done after the answer.
     """
 
     constants: Constants = field(default_factory=Constants)
@@ -92,6 +92,7 @@ class Prices:
     present: Collection[Plan] = ()
     disk: bool = False
     room: float = 0.0
+    later: float = LATER
 
     def places(self) -> tuple[str, ...]:
         return (MEMORY, DISK) if self.disk else (MEMORY,)
@@ -123,7 +124,7 @@ class Prices:
             return 0.0
         came = op.change * op.columns * 2 * self.value(place)
         went = op.rows * self.value(place) + op.change * self.constants.build if op.shrinks else 0.0
-        return LATER * (2 * self.constants.fixed + self.work(came + went))
+        return self.later * (2 * self.constants.fixed + self.work(came + went))
 
     def wait(self, rows: WaitingRows, mine: Operator) -> float:
         """Have the rows of a side that wait: after the answer, partners are looked for, and those that found one go."""
@@ -131,7 +132,7 @@ class Prices:
         made = 0.0 if rows.plan in self.present else partners + mine.rows * self.constants.build
         came = self.constants.stage + self.work(partners + mine.change * self.constants.build) if mine.change else 0.0
         renewed = self.constants.stage + 2 * self.scan(rows.rows, max(1, len(rows.plan.columns)), MEMORY)
-        return self.work(made) / self.horizon + LATER * (came + renewed)
+        return self.work(made) / self.horizon + self.later * (came + renewed)
 
 
 TELLING = 3

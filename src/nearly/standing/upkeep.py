@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -178,13 +178,20 @@ class Upkeep:
     def choose(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:
         """What to keep for the next delta."""
         began = time.perf_counter()
-        found = choose(self.root(tables, prediction), self.prices(), self.budget, self.allowed, whole=True)
+        root = self.root(tables, prediction)
+        found = choose(root, self.prices(), self.budget, self.allowed, whole=True)
+        found = replace(found, seconds=self._work(root, [kept.plan for kept in found.keeps]))
         if self.fixed is not None:
             found = Planned(tuple(Kept(plan, 0.0) for plan in self.fixed), found.seconds, ())
         elif self.forced is None and self.whole_seconds and self.expected(found.seconds) > self.whole_seconds:
             found = Planned((), self.whole_seconds, ())
         self.plan_seconds, self.planned_for = time.perf_counter() - began, prediction
         return found
+
+    def _work(self, root: Operator, kept: Collection[Plan]) -> float:
+        """The seconds of a delta with these states, those after the answer included: all of them must be worth it."""
+        prices = replace(self.prices(), later=1.0)
+        return choose(root, prices, FREE, self.allowed, whole=True, only=frozenset(kept)).seconds
 
     def expected(self, seconds: float) -> float:
         """What a refresh from changes will take, where the planner says so many seconds: told by the last one, if there was one.
@@ -216,7 +223,6 @@ class Upkeep:
             if expected <= SURE * self.whole_seconds:
                 return True, expected
         root = self.root(tables, changed)
-        self.said = choose(root, self.prices(), FREE, self.allowed, whole=True, only=tuple(self.held)).seconds
-        whole = choose(root, self.prices(), FREE, self.allowed, whole=True, only=()).seconds
+        self.said, whole = self._work(root, self.held), self._work(root, ())
         change, all_ = self.expected(self.said), self.whole_seconds or whole
         return change <= (SURE if foreseen else UNFORESEEN) * all_, min(change, all_)
