@@ -34,7 +34,7 @@ from nearly.standing.states import StateStore
 
 FLAT = (1, 3, 5, 6, 7, 8, 9, 10, 12, 14, 19)
 """The flat select-project-join-aggregate queries of TPC-H, as in the paper."""
-COLUMNS = ("experiment", "query", "strategy", "first", "delta", "memory_mb", "plan_ms", "how", "right")
+COLUMNS = ("experiment", "query", "strategy", "first", "delta", "after", "memory_mb", "plan_ms", "how", "right")
 TREES = 100
 
 
@@ -209,7 +209,8 @@ class Experiments:
 def record(experiment: str, number: int, strategy: str, run: Run) -> Record:
     return {
         "experiment": experiment, "query": number, "strategy": strategy, "first": run.first, "delta": run.mean,
-        "memory_mb": run.memory / 2**20, "plan_ms": statistics.median(run.plan_ms) if run.plan_ms else None,
+        "after": statistics.fmean(run.after) if run.after else None, "memory_mb": run.memory / 2**20,
+        "plan_ms": statistics.median(run.plan_ms) if run.plan_ms else None,
         "how": "+".join(dict.fromkeys(run.strategies)), "right": not run.mismatches, "exceeded": run.exceeded,
         "best": min(run.deltas, default=None),
     }  # fmt: skip

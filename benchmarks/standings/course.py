@@ -21,9 +21,10 @@ from nearly.engine.engine import Engine
 from nearly.engine.storage.layouts import Table
 from nearly.standing.actions import Allowed
 from nearly.standing.arrivals import Prediction
+from nearly.standing.course import changed_between
 from nearly.standing.maintained import maintained
 from nearly.standing.planner import StateBudget
-from nearly.standing.refresh import advance, begin, changed_between
+from nearly.standing.refresh import advance, begin
 from nearly.standing.states import StateStore
 from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
 
@@ -33,10 +34,14 @@ UNLIMITED = StateBudget(float("inf"))
 
 @dataclass(slots=True)
 class Run:
-    """What one query took under one strategy: the first answer, each delta, the bytes kept, planning, and wrong answers."""
+    """What one query took under one strategy: the first answer, each delta, the bytes kept, planning, and wrong answers.
+
+    A delta ends with its answer; what is kept for the next one is brought up to date `after` it.
+    """
 
     first: float
     deltas: list[float] = field(default_factory=list)
+    after: list[float] = field(default_factory=list)
     bytes: list[int] = field(default_factory=list)
     plan_ms: list[float] = field(default_factory=list)
     strategies: list[str] = field(default_factory=list)
@@ -89,6 +94,7 @@ class Courses:
                 following = said[place + 1] if place + 1 < len(said) else {}
                 (refresh,) = advance([upkeep], tables, [following if strategy == OURS else None])
                 found.deltas.append(refresh.seconds)
+                found.after.append(upkeep.made_seconds)
                 found.strategies.append(refresh.strategy)
                 found.mismatches += not self._is_right(upkeep, tables)
                 found.exceeded += upkeep.bytes() > budget.memory

@@ -238,6 +238,22 @@ def test_budgets_are_kept_by_measured_bytes(history: Histories) -> None:
     store.close()
 
 
+def test_what_was_not_foreseen_must_promise_more(history: Histories) -> None:
+    """A change of a table that nobody expected to change is taken from what is kept where that is expected to take half as long."""
+    store = StateStore(history.db._engine)
+    upkeep = upkeep_of(history, store, SHAPES[2], "one", StateBudget(1e9))
+    begin(upkeep, present(upkeep.engine, upkeep.query), {"r": Expected(3.0)})
+    changes = {name: {name: Expected(2.0)} for name in ("r", "t")}
+    for foreseen, least in (("r", 1.0), ("t", 0.5)):
+        upkeep.whole_seconds = 1e9
+        _, expected = upkeep.pays(upkeep.tables, changes[foreseen])
+        for share, pays in ((0.9, True), (1.1, False)):
+            upkeep.whole_seconds = expected / (share * least)
+            assert upkeep.pays(upkeep.tables, changes[foreseen])[0] is pays
+    upkeep.release()
+    store.close()
+
+
 def test_versions_of_small_tables_that_were_read_do_not_pile_up(history: Histories, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(states, "MOST_CELLS", 100)
     store = StateStore(history.db._engine)

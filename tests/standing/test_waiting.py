@@ -16,7 +16,7 @@ from nearly.engine.costs import Constants, Costs
 from nearly.engine.storage.layouts import Table
 from nearly.plan.nodes import Join, Plan
 from nearly.rewrite.delta.waiting import LEFT, RIGHT, waiting_rows
-from nearly.standing import refresh as refreshes
+from nearly.standing import course
 from nearly.standing.actions import Prices
 from nearly.standing.arrivals import Expected, Forecast, History, Past, Prediction
 from nearly.standing.drawing import drawn, status_of
@@ -147,7 +147,7 @@ def test_law_any_states_give_the_same_answers(
 ) -> None:
     """Whether rows that wait are written anew, or those that found their partner are looked for."""
     arrivals, pick = Arrivals(tmp_path, seed), random.Random(f"{seed} {text}")
-    monkeypatch.setattr(refreshes, "FEW", pick.choice([0, refreshes.FEW]))
+    monkeypatch.setattr(course, "FEW", pick.choice([0, course.FEW]))
     store = StateStore(arrivals.db._engine)
     upkeep = upkeep_of(arrivals, store, text)
     upkeep.fixed = [*waiting_of(upkeep), *(part for part in parts_of(upkeep) if pick.random() < 0.3)]

@@ -74,12 +74,16 @@ class Allowed:
     symmetric: bool = True
 
 
+LATER = 0.25
+"""A second of work that is done when the answer is there counts as so many: nobody waits for it, but the machine has less to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prices:
     """Seconds of steps on this machine.
 
     `present` are plans whose rows are kept already: they need not be made. What is made serves `horizon` deltas like the next.
-    `room` is what a byte in memory must save at least.
+    `room` is what a byte in memory must save at least, and `later` what a second counts of work that is done after the answer.
     """
 
     constants: Constants = field(default_factory=Constants)
@@ -88,6 +92,7 @@ class Prices:
     present: Collection[Plan] = ()
     disk: bool = False
     room: float = 0.0
+    later: float = LATER
 
     def places(self) -> tuple[str, ...]:
         return (MEMORY, DISK) if self.disk else (MEMORY,)
@@ -102,6 +107,10 @@ class Prices:
     def scan(self, rows: float, columns: int, place: str) -> float:
         return self.work(rows * columns * self.value(place))
 
+    def look(self, rows: float, place: str) -> float:
+        """Look among kept rows for the keys of a change: each has its key read, and is looked up."""
+        return self.scan(rows, 1, place) + self.work(rows * self.constants.probe)
+
     def make(self, op: Operator, place: str) -> float:
         """Have the rows of an operator in order; nothing where they are kept already."""
         if op.plan in self.present:
@@ -110,20 +119,20 @@ class Prices:
         return self.work(op.rows * (self.constants.sort + op.columns * write)) / self.horizon
 
     def insert(self, op: Operator, place: str) -> float:
-        """Bring kept rows up to date: those that go are looked for by their key."""
+        """Bring kept rows up to date, after the answer: those that go are looked for by their key."""
         if not op.change:
             return 0.0
         came = op.change * op.columns * 2 * self.value(place)
         went = op.rows * self.value(place) + op.change * self.constants.build if op.shrinks else 0.0
-        return 2 * self.constants.fixed + self.work(came + went)
+        return self.later * (2 * self.constants.fixed + self.work(came + went))
 
     def wait(self, rows: WaitingRows, mine: Operator) -> float:
-        """Have the rows of a side that wait: for each that comes, a partner is looked for; those that found one go."""
+        """Have the rows of a side that wait: after the answer, partners are looked for, and those that found one go."""
         partners = rows.partners * (self.constants.scan + self.constants.probe)
         made = 0.0 if rows.plan in self.present else partners + mine.rows * self.constants.build
         came = self.constants.stage + self.work(partners + mine.change * self.constants.build) if mine.change else 0.0
         renewed = self.constants.stage + 2 * self.scan(rows.rows, max(1, len(rows.plan.columns)), MEMORY)
-        return self.work(made) / self.horizon + came + renewed
+        return self.work(made) / self.horizon + self.later * (came + renewed)
 
 
 TELLING = 3
@@ -158,7 +167,7 @@ def materialising(op: Operator, prices: Prices, allowed: Allowed | None = None) 
 def _kept(name: str, op: Operator, prices: Prices, place: str, upkeep: Way, telling: float = 0.0) -> Action:
     """The rows are kept: by their key, or all of them, they are there; `telling` others how they changed may cost more."""
     change = replace(upkeep, seconds=upkeep.seconds + telling)
-    met, full = change.seconds + prices.scan(op.after, 1, place), upkeep.seconds + prices.scan(op.after, op.columns, place)
+    met, full = change.seconds + prices.look(op.after, place), upkeep.seconds + prices.scan(op.after, op.columns, place)
     return Action(name, (Kept(op.plan, op.bytes, place),), change, replace(change, seconds=met), replace(upkeep, seconds=full))
 
 
@@ -278,7 +287,7 @@ def _side(op: Operator, prices: Prices, which: int, place: str | None) -> _Side:
     if place is None:
         return _Side(None, MET if terms else changed, MET, ALL, 0.0, probe, 0.0, 0.0)
     upkeep = prices.make(mine, place) + prices.insert(mine, place)
-    key = prices.scan(mine.after, 1, place)
+    key = prices.look(mine.after, place)
     kept = Kept(mine.plan, mine.bytes, place, op.plan)
     return _Side(kept, changed, changed, changed, upkeep, probe + terms * key, key, prices.scan(mine.after, mine.columns, place))
 
@@ -289,7 +298,7 @@ def _waiting_side(op: Operator, prices: Prices, which: int) -> _Side:
     if rows is None:
         raise AssertionError("a side waits for one that grows by a key")
     kept = Kept(rows.plan, rows.bytes, MEMORY, op.plan, waits=True)
-    probing = _probing(op, prices, which) + prices.scan(rows.rows, 1, MEMORY)
+    probing = _probing(op, prices, which) + prices.look(rows.rows, MEMORY)
     return _Side(kept, _take(mine, CHANGE), MET, ALL, prices.wait(rows, mine), probing, 0.0, 0.0)
 
 

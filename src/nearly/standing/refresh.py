@@ -1,19 +1,19 @@
 """Bringing an answer up to date: the changes of what is kept, then the answer from what is kept.
 
 Law: an answer is the query's answer over the versions of the tables that it names, whichever states are kept, made or dropped.
-A refresh that fails drops the states of its queries; where only the native kernel failed, answers are computed as a whole.
+What an answer does not read is brought up to date when it is there, and nobody waits for that.
+A refresh that fails drops the states of its queries; where only the native kernel failed, answers that are not there yet are
+computed as a whole.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
-from nearly.engine.deltas.several import Moving, PartAddition, PartChange, PartRenewal, moving
-from nearly.engine.engine import Engine
+from nearly.engine.deltas.several import moving
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.results import finished
 from nearly.engine.storage.layouts import Table
@@ -22,14 +22,13 @@ from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import GroupBy, Input, Plan
 from nearly.rewrite.delta.with_partials import outermost, over_stored
 from nearly.standing.arrivals import Expected, Prediction
-from nearly.standing.keeping import keep_within, key_of, measure
+from nearly.standing.course import StandingCourse
+from nearly.standing.keeping import keep_within, measure
 from nearly.standing.maintained import prepared_over, versions
-from nearly.standing.upkeep import CHANGE, FIRST, SAME, WHOLE, StandingRefresh, Upkeep
+from nearly.standing.upkeep import FIRST, WHOLE, StandingRefresh, Upkeep
 
 logger = logging.getLogger(__name__)
 
-FEW = 500_000
-"""So few rows that wait are written anew, without those that found their partner: these need not be looked for one by one."""
 LONG = 1.0
 """A refresh that is expected to take so many seconds is worth an estimate before it."""
 
@@ -53,13 +52,22 @@ def advance(
             logger.info("a refresh from changes failed (%s); the answers are computed as a whole", trouble)
             _give_up(group)
             told = f"changes could not be computed: {trouble}"
-            return [
+            found = [
                 _as_a_whole(each, now, prediction, WHOLE, told, {})
                 for each, now, prediction in zip(group, own, predictions, strict=True)
             ]
+            _tell(group, found)
+            return found
         except BaseException:  # what is kept may be of versions that no answer is of
             _give_up(group)
             raise
+
+
+def _tell(group: Sequence[Upkeep], found: Sequence[StandingRefresh]) -> None:
+    """The answers are there."""
+    for upkeep, refresh in zip(group, found, strict=True):
+        if upkeep.answered is not None:
+            upkeep.answered(refresh)
 
 
 def _give_up(group: Sequence[Upkeep]) -> None:
@@ -74,9 +82,9 @@ def _together(
 ) -> list[StandingRefresh]:
     found: list[StandingRefresh | None] = [None] * len(group)
     with ExitStack() as opened:
-        courses: list[tuple[int, _Course]] = []
+        courses: list[tuple[int, StandingCourse]] = []
         for place, (upkeep, now, prediction) in enumerate(zip(group, tables, predictions, strict=True)):
-            course = _Course.of(upkeep, now, prediction)
+            course = StandingCourse.of(upkeep, now, prediction)
             if isinstance(course, StandingRefresh):
                 found[place] = course
                 continue
@@ -87,149 +95,46 @@ def _together(
             else:
                 opened.enter_context(course.opened())
                 courses.append((place, course))
-        _bring_states([course for _, course in courses])
+        running = [course for _, course in courses]
+        brought: set[str] = set()
+        _bring_states(running, brought, {table for course in running for table in course.read_by_answer})
         for place, course in courses:
-            found[place] = course.end()
-    return [each for each in found if each is not None]
+            found[place] = course.answered()
+        refreshes = [each for each in found if each is not None]
+        _tell(group, refreshes)
+        _keep_up(running, brought)
+    return refreshes
 
 
-def _bring_states(courses: Sequence[_Course]) -> None:
-    """Bring what is kept up to date, what several keep only once; what is added to groups reads the others as they were.
+def _keep_up(courses: Sequence[StandingCourse], brought: set[str]) -> None:
+    """Have all that the next delta needs; where the native kernel fails at it, the answers are there, and nothing is kept."""
+    began = time.perf_counter()
+    try:
+        _bring_states(courses, brought, {state.table for course in courses for state in course.upkeep.held.values()})
+        for course in courses:
+            course.keep()
+            course.upkeep.made_seconds = time.perf_counter() - began
+    except (NativeFailure, Unsupported) as trouble:
+        logger.info("what is kept could not be brought up to date (%s); the next answers are computed as a whole", trouble)
+        _give_up([course.upkeep for course in courses])
 
-    So does what is renewed, but for groups.
+
+def _bring_states(courses: Sequence[StandingCourse], brought: set[str], wanted: Collection[str]) -> None:
+    """Bring states that are wanted up to date, what several keep only once.
+
+    What is added to groups reads the others as they were, and comes first. So does what is renewed, but for groups: one that reads
+    a state that is wanted must not wait longer than that.
     """
-    if not courses:
+    states = {state.table: state for course in courses for state in course.upkeep.held.values()}
+    if not wanted:
         return
-    brought: set[str] = set()
-    store, states = courses[0].upkeep.store, [state for course in courses for state in course.upkeep.held.values()]
-    with store.weighing(courses[0].moving, {state.table: state for state in states}.values()):
+    with courses[0].upkeep.store.weighing(courses[0].moving, [each for table, each in states.items() if table not in brought]):
         for course in courses:
             course.add_to_groups(brought)
         for course in courses:
-            course.renew(brought)
+            course.renew(brought, wanted)
         for course in courses:
-            course.bring_rows(brought)
-
-
-@dataclass(slots=True)
-class _Course:
-    """One query's part of a refresh from changes."""
-
-    upkeep: Upkeep
-    tables: dict[str, Table]
-    prediction: Prediction | None
-    changed: Mapping[str, Expected]
-    is_whole: bool
-    reason: str
-    expected: float | None
-    began: float
-    _moving: Moving | None = None
-
-    @classmethod
-    def of(cls, upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction | None) -> _Course | StandingRefresh:
-        began = time.perf_counter()
-        is_other = upkeep.bind(tables)
-        if not is_other and all(tables[name].content == upkeep.tables[name].content for name in tables):
-            upkeep.tables = tables
-            return StandingRefresh(SAME, "no table changed", 0.0, {}, versions(tables))
-        changed = changed_between(upkeep.engine, upkeep.tables, tables)
-        if upkeep.query.plan is None:
-            return cls(upkeep, tables, prediction, changed, True, upkeep.query.reason or "", None, began)
-        if is_other:
-            told = "a table has other columns, or Spark other settings"
-            return cls(upkeep, tables, prediction, changed, True, told, None, began)
-        if upkeep.forced is not None:
-            return cls(upkeep, tables, prediction, changed, upkeep.forced == WHOLE, "asked for", None, began)
-        if not upkeep.held:
-            return cls(upkeep, tables, prediction, changed, True, "nothing is kept", None, began)
-        pays, expected = upkeep.pays(tables, changed)
-        told = f"expected to take {expected:.3f} s"
-        return cls(upkeep, tables, prediction, changed, not pays, told, expected, began)
-
-    @property
-    def seconds(self) -> float:
-        """What it is expected to take, as far as is known."""
-        return self.upkeep.whole_seconds if self.is_whole else self.expected or 0.0
-
-    def opened(self) -> ExitStack:
-        stack, upkeep = ExitStack(), self.upkeep
-        parts = outermost(list(upkeep.held))
-        few = [plan for plan, state in upkeep.held.items() if state.rows <= FEW]
-        self._moving = stack.enter_context(
-            moving(upkeep.store.engine, upkeep.plan, parts, upkeep.tables, self.tables, upkeep.stored(), few)
-        )
-        return stack
-
-    @property
-    def moving(self) -> Moving:
-        if self._moving is None:
-            raise AssertionError("a course is opened before it is run")
-        return self._moving
-
-    def add_to_groups(self, brought: set[str]) -> None:
-        """Add to kept groups what the change adds to them."""
-        for plan, state in self.upkeep.held.items():
-            change = self.moving.changes[plan]
-            if isinstance(change, PartAddition) and state.table not in brought:
-                self.upkeep.store.add(self.moving, state, change)
-                brought.add(state.table)
-
-    def renew(self, brought: set[str]) -> None:
-        """Write the rows of which all are told."""
-        for plan, state in self.upkeep.held.items():
-            change = self.moving.changes[plan]
-            if isinstance(change, PartRenewal) and state.table not in brought:
-                self.upkeep.store.renew(self.moving, state, change)
-                brought.add(state.table)
-
-    def bring_rows(self, brought: set[str]) -> None:
-        """Change kept rows as their parts changed; what does not fit is made again."""
-        upkeep = self.upkeep
-        done: dict[Plan, Plan] = {}
-        for plan in outermost(list(upkeep.held)):
-            state, change = upkeep.held[plan], self.moving.changes[plan]
-            if state.table in brought or not isinstance(change, PartChange) or upkeep.store.apply(self.moving, state, change):
-                brought.add(state.table)
-            else:
-                logger.info("the rows kept of %s did not fit their change; they are made again", state.table)
-                made = upkeep.store.make(
-                    self.moving,
-                    plan,
-                    over_stored(plan, done),
-                    state.place,
-                    [plan.columns[p] for p in state.order],
-                    key_of(upkeep, plan),
-                )
-                upkeep.replace(self.moving, plan, made)
-                state = made
-            upkeep.store.note(state, plan, self.tables, upkeep.user)
-            done[plan] = state.over(plan)
-
-    def end(self) -> StandingRefresh:
-        """The answer, and what is to be kept for the next delta."""
-        upkeep = self.upkeep
-        rows = self.moving.rows_of(over_stored(upkeep.plan, upkeep.stored()))
-        upkeep.answer, upkeep.source = finished(rows, upkeep.query.query), "native"
-        upkeep.tables = self.tables
-        took = time.perf_counter() - self.began
-        stages = [run.seconds for run in self.moving.stages if run.rows]
-        for state in upkeep.held.values():
-            upkeep.store.tidy(self.moving, state)
-        if self.expected is not None:
-            upkeep.observe(took, len(stages) * min(stages, default=0.0))
-        keep_within(upkeep, self.moving, self.prediction)
-        return StandingRefresh(CHANGE, self.reason, took, self.changed, versions(self.tables), len(stages), self.expected)
-
-
-def changed_between(engine: Engine, before: Mapping[str, Table], after: Mapping[str, Table]) -> dict[str, Expected]:
-    """Rows that came and went between versions, by table, as far as files tell; a row that changed did both."""
-    found = {}
-    for name, now in after.items():
-        if before[name].content != now.content:
-            parts = engine.catalog.difference(before[name], now)
-            came, went = (sum(part.most_rows for part in parts if part.weight == sign) for sign in (1, -1))
-            found[name] = Expected(float(came), float(went))
-    return found
+            course.bring_rows(brought, wanted)
 
 
 def _as_a_whole(

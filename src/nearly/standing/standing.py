@@ -26,11 +26,12 @@ from nearly.errors import EngineError, NearlyError, unknown
 from nearly.printing.html import card
 from nearly.standing.actions import DISK
 from nearly.standing.arrivals import Arrival, Forecast, Prediction, Score, differs
+from nearly.standing.course import changed_between
 from nearly.standing.drawing import StandingStatus, drawn, status_of
 from nearly.standing.maintained import prepared_over, present, versions
 from nearly.standing.planner import StateBudget
 from nearly.standing.policy import RefreshPolicy
-from nearly.standing.refresh import advance, begin, changed_between
+from nearly.standing.refresh import advance, begin
 from nearly.standing.states import StateRows
 from nearly.standing.upkeep import EARLY, SAME, StandingRefresh, Upkeep
 from nearly.standing.watching import Telling
@@ -200,6 +201,8 @@ class Standing:
         self.forecast.past = type(self.forecast.past)(_rows(tables), self.forecast.past.batches)
         said = self._planned_for = self.forecast.look_ahead(self.policy.next)
         self.publish(begin(upkeep, tables, said))
+        upkeep.answered = self.publish
+        self._end_if_complete()
 
     def sharing(self) -> list[Standing]:
         """This query and those that keep a state with it: they move together."""
@@ -248,7 +251,6 @@ class Standing:
                 self._news.notify_all()
         if self._telling is not None and before is not None and refresh.strategy != SAME:
             self._telling.add(before, self.answer)
-        self._end_if_complete()
 
     def _show_early(self, tables: dict[str, Table]) -> None:
         """Show whoever iterates an estimate over new versions of the tables; the exact answer takes long, and follows."""
@@ -340,13 +342,13 @@ def _refreshed(running: list[Standing]) -> list[Standing]:
     tables = {table.name.lower(): table for table in engine.catalog.together(sorted(names))}
     said = [each.look_ahead(tables) for each in running]
     try:
-        found = advance([each._upkeep for each in running], tables, said)
+        advance([each._upkeep for each in running], tables, said)
     except BaseException:
         for each in running:
             each._forget_estimate()
         raise
-    for each, refresh in zip(running, found, strict=True):
-        each.publish(refresh)
+    for each in running:
+        each._end_if_complete()
     return running
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -30,6 +30,8 @@ VALUE, WORTH = 8.0, 0.25
 others, too."""
 SURE = 1.0
 """Changes are taken where they are expected to cost at most this share of computing all."""
+UNFORESEEN = 0.5
+"""The same where what came was not foreseen: what is kept was not chosen for it, and nobody has measured what it asks for."""
 SLOWEST = 8.0
 """The planner is taken to be wrong by this factor at most."""
 FREE = StateBudget(float("inf"), float("inf"))
@@ -66,7 +68,7 @@ class Upkeep:
     """One standing query: its last answer, the versions that it is of, and the states it keeps.
 
     `whole_seconds` is how long computing all took last, `slower` how many times what the planner says that was, and `observed` what
-    the last refresh from changes took.
+    the last refresh from changes took. `made_seconds` is what it took to have what the next one needs, when the answer was there.
     `rows` and `widths` were measured of parts of the plan; of others, `shares` tells their rows relative to those of their tables.
     `basis` is what the plan is right for, beside all rows that its tables may have.
     `fixed` are the plans whose rows must be kept instead of those the planner chooses; `forced` is how each answer is computed.
@@ -83,6 +85,8 @@ class Upkeep:
     forced: str | None = None
     early: Callable[[dict[str, Table]], None] | None = None
     """Is called before a refresh that takes long, with the tables that it will be of."""
+    answered: Callable[[StandingRefresh], None] | None = None
+    """Is called when a refresh has its answer, before what the next one needs is kept."""
     tables: dict[str, Table] = field(default_factory=dict)
     basis: Hashable = None
     answer: pa.Table | None = None
@@ -131,12 +135,18 @@ class Upkeep:
     def release_soon(self) -> None:
         """The same, when a refresh that goes on is done; nobody waits for that."""
         if not self.store.lock.acquire(blocking=False):
-            threading.Thread(target=self.release, name="nearly-standing-lets-go", daemon=True).start()
+            threading.Thread(target=self._release_later, name="nearly-standing-lets-go", daemon=True).start()
             return
         try:
             self.release()
         finally:
             self.store.lock.release()
+
+    def _release_later(self) -> None:
+        """Keep nothing any more, unless the session ended meanwhile, and all is gone."""
+        with self.store.lock:
+            if not self.engine.life.is_over:
+                self.release()
 
     def bind(self, tables: Mapping[str, Table]) -> bool:
         """Have a plan that is right for these tables; whether it is another one, and nothing that was kept is of use."""
@@ -168,13 +178,20 @@ class Upkeep:
     def choose(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:
         """What to keep for the next delta."""
         began = time.perf_counter()
-        found = choose(self.root(tables, prediction), self.prices(), self.budget, self.allowed, whole=True)
+        root = self.root(tables, prediction)
+        found = choose(root, self.prices(), self.budget, self.allowed, whole=True)
+        found = replace(found, seconds=self._work(root, [kept.plan for kept in found.keeps]))
         if self.fixed is not None:
             found = Planned(tuple(Kept(plan, 0.0) for plan in self.fixed), found.seconds, ())
         elif self.forced is None and self.whole_seconds and self.expected(found.seconds) > self.whole_seconds:
             found = Planned((), self.whole_seconds, ())
         self.plan_seconds, self.planned_for = time.perf_counter() - began, prediction
         return found
+
+    def _work(self, root: Operator, kept: Collection[Plan]) -> float:
+        """The seconds of a delta with these states, those after the answer included: all of them must be worth it."""
+        prices = replace(self.prices(), later=1.0)
+        return choose(root, prices, FREE, self.allowed, whole=True, only=frozenset(kept)).seconds
 
     def expected(self, seconds: float) -> float:
         """What a refresh from changes will take, where the planner says so many seconds: told by the last one, if there was one.
@@ -206,7 +223,6 @@ class Upkeep:
             if expected <= SURE * self.whole_seconds:
                 return True, expected
         root = self.root(tables, changed)
-        self.said = choose(root, self.prices(), FREE, self.allowed, whole=True, only=tuple(self.held)).seconds
-        whole = choose(root, self.prices(), FREE, self.allowed, whole=True, only=()).seconds
+        self.said, whole = self._work(root, self.held), self._work(root, ())
         change, all_ = self.expected(self.said), self.whole_seconds or whole
-        return change <= SURE * all_, min(change, all_)
+        return change <= (SURE if foreseen else UNFORESEEN) * all_, min(change, all_)

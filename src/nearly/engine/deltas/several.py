@@ -54,10 +54,11 @@ class PartAddition:
 
 @dataclass(frozen=True, slots=True)
 class PartRenewal:
-    """All rows of a part as they are now: a query for them, with the part's columns; it reads what is kept as it was."""
+    """All rows of a part as they are now: a query for them, with the part's columns, and the tables that it reads as they were."""
 
     query: str
     columns: tuple[str, ...]
+    reads: frozenset[str]
 
 
 PartMove = PartChange | PartAddition | PartRenewal | None
@@ -140,7 +141,8 @@ def _part(runner: StageRunner, change: PartDelta) -> PartMove:
     if isinstance(change, Addition):
         return PartAddition(query, change)
     if isinstance(change, Renewal):
-        return PartRenewal(query, tuple(column.name for column in change.plan.columns))
+        reads = frozenset(node.source for node in change.plan.walk() if isinstance(node, Input))
+        return PartRenewal(query, tuple(column.name for column in change.plan.columns), reads)
     source = native_name(change.plan.source) if isinstance(change.plan, Input) else f"({query})"
     return PartChange(source, tuple(column.name for column in change.columns), change.weight.name, change.ones)
 

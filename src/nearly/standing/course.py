@@ -1,0 +1,165 @@
+"""The course of one query through a refresh from changes: what it keeps is brought up to date, and tells the answer.
+
+Law: what is added to groups, and what is renewed, reads what is kept as it was; what is changed row by row reads none of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from nearly.engine.deltas.several import Moving, PartAddition, PartChange, PartRenewal, moving
+from nearly.engine.engine import Engine
+from nearly.engine.results import finished
+from nearly.engine.storage.layouts import Table
+from nearly.plan.nodes import Input, Plan
+from nearly.rewrite.delta.with_partials import outermost, over_stored
+from nearly.standing.arrivals import Expected, Prediction
+from nearly.standing.keeping import keep_within, key_of
+from nearly.standing.maintained import versions
+from nearly.standing.upkeep import CHANGE, SAME, WHOLE, StandingRefresh, Upkeep
+
+logger = logging.getLogger(__name__)
+
+FEW = 500_000
+"""So few rows that wait are written anew, without those that found their partner: these need not be looked for one by one."""
+
+
+@dataclass(slots=True)
+class StandingCourse:
+    """One query's part of a refresh from changes."""
+
+    upkeep: Upkeep
+    tables: dict[str, Table]
+    prediction: Prediction | None
+    changed: Mapping[str, Expected]
+    is_whole: bool
+    reason: str
+    expected: float | None
+    began: float
+    _moving: Moving | None = None
+
+    @classmethod
+    def of(cls, upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction | None) -> StandingCourse | StandingRefresh:
+        began = time.perf_counter()
+        is_other = upkeep.bind(tables)
+        if not is_other and all(tables[name].content == upkeep.tables[name].content for name in tables):
+            upkeep.tables = tables
+            return StandingRefresh(SAME, "no table changed", 0.0, {}, versions(tables))
+        changed = changed_between(upkeep.engine, upkeep.tables, tables)
+        if upkeep.query.plan is None:
+            return cls(upkeep, tables, prediction, changed, True, upkeep.query.reason or "", None, began)
+        if is_other:
+            told = "a table has other columns, or Spark other settings"
+            return cls(upkeep, tables, prediction, changed, True, told, None, began)
+        if upkeep.forced is not None:
+            return cls(upkeep, tables, prediction, changed, upkeep.forced == WHOLE, "asked for", None, began)
+        if not upkeep.held:
+            return cls(upkeep, tables, prediction, changed, True, "nothing is kept", None, began)
+        pays, expected = upkeep.pays(tables, changed)
+        told = f"expected to take {expected:.3f} s"
+        return cls(upkeep, tables, prediction, changed, not pays, told, expected, began)
+
+    @property
+    def seconds(self) -> float:
+        """What it is expected to take, as far as is known."""
+        return self.upkeep.whole_seconds if self.is_whole else self.expected or 0.0
+
+    def opened(self) -> ExitStack:
+        stack, upkeep = ExitStack(), self.upkeep
+        parts = outermost(list(upkeep.held))
+        few = [plan for plan, state in upkeep.held.items() if state.rows <= FEW]
+        self._moving = stack.enter_context(
+            moving(upkeep.store.engine, upkeep.plan, parts, upkeep.tables, self.tables, upkeep.stored(), few)
+        )
+        return stack
+
+    @property
+    def moving(self) -> Moving:
+        if self._moving is None:
+            raise AssertionError("a course is opened before it is run")
+        return self._moving
+
+    def add_to_groups(self, brought: set[str]) -> None:
+        """Add to kept groups what the change adds to them."""
+        for plan, state in self.upkeep.held.items():
+            change = self.moving.changes[plan]
+            if isinstance(change, PartAddition) and state.table not in brought:
+                self.upkeep.store.add(self.moving, state, change)
+                brought.add(state.table)
+
+    def renew(self, brought: set[str], wanted: Collection[str]) -> None:
+        """Write the rows of which all are told."""
+        for plan, state in self.upkeep.held.items():
+            change = self.moving.changes[plan]
+            if isinstance(change, PartRenewal) and state.table not in brought and not change.reads.isdisjoint(wanted):
+                self.upkeep.store.renew(self.moving, state, change)
+                brought.add(state.table)
+
+    def bring_rows(self, brought: set[str], wanted: Collection[str]) -> None:
+        """Change kept rows as their parts changed; what does not fit is made again."""
+        upkeep = self.upkeep
+        done: dict[Plan, Plan] = {}
+        for plan in outermost(list(upkeep.held)):
+            state, change = upkeep.held[plan], self.moving.changes[plan]
+            if state.table not in wanted:
+                continue
+            if state.table in brought or not isinstance(change, PartChange) or upkeep.store.apply(self.moving, state, change):
+                brought.add(state.table)
+            else:
+                logger.info("the rows kept of %s did not fit their change; they are made again", state.table)
+                made = upkeep.store.make(
+                    self.moving,
+                    plan,
+                    over_stored(plan, done),
+                    state.place,
+                    [plan.columns[p] for p in state.order],
+                    key_of(upkeep, plan),
+                )
+                upkeep.replace(self.moving, plan, made)
+                state = made
+                brought.add(made.table)
+            upkeep.store.note(state, plan, self.tables, upkeep.user)
+            done[plan] = state.over(plan)
+
+    @property
+    def _shown(self) -> Plan:
+        """The answer, over what is kept."""
+        return over_stored(self.upkeep.plan, self.upkeep.stored())
+
+    @property
+    def read_by_answer(self) -> set[str]:
+        """The states that the answer is told by."""
+        return {node.source for node in self._shown.walk() if isinstance(node, Input)}
+
+    def answered(self) -> StandingRefresh:
+        """The answer, from what is kept."""
+        upkeep = self.upkeep
+        upkeep.answer, upkeep.source = finished(self.moving.rows_of(self._shown), upkeep.query.query), "native"
+        upkeep.tables = self.tables
+        took = time.perf_counter() - self.began
+        stages = [run.seconds for run in self.moving.stages if run.rows]
+        if self.expected is not None:
+            upkeep.observe(took, len(stages) * min(stages, default=0.0))
+        return StandingRefresh(CHANGE, self.reason, took, self.changed, versions(self.tables), len(stages), self.expected)
+
+    def keep(self) -> None:
+        """What is to be kept for the next delta."""
+        upkeep = self.upkeep
+        for state in upkeep.held.values():
+            upkeep.store.tidy(self.moving, state)
+        keep_within(upkeep, self.moving, self.prediction)
+
+
+def changed_between(engine: Engine, before: Mapping[str, Table], after: Mapping[str, Table]) -> dict[str, Expected]:
+    """Rows that came and went between versions, by table, as far as files tell; a row that changed did both."""
+    found = {}
+    for name, now in after.items():
+        if before[name].content != now.content:
+            parts = engine.catalog.difference(before[name], now)
+            came, went = (sum(part.most_rows for part in parts if part.weight == sign) for sign in (1, -1))
+            found[name] = Expected(float(came), float(went))
+    return found
