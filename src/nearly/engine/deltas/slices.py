@@ -188,11 +188,10 @@ class Slices:
         return held if _is_part(held, table) else None
 
     def _is_anywhere(self, table: Table, column: str, keys: str) -> bool:
-        """Whether some block, taken from the middle, has one of the keys: then most of them are likely to."""
-        middle = table.base.blocks[len(table.base.blocks) // 2]
-        rows = Pieces(self.tables.kernel.reader, table, table.base, (column,)).of_blocks([middle])
-        test = f"s.{native_name(column)} {equality(self.space, keys)} n.k"
-        return bool(self.space.execute(f"SELECT 1 FROM ({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON {test} LIMIT 1"))
+        """Whether some block, taken from the middle, has one of the keys, if in deleted rows: then most of them are likely to."""
+        middle = table.base.blocks[len(table.base.blocks) // 2].parts[0]
+        test = equality(self.space, keys)
+        return bool(self.space.execute(f"{self.tables.kernel.reader.runs(table, column, keys, test, RUN, middle)} LIMIT 1"))
 
     def _as_it_was(self, table: str, column: str, keys: str, now: _Slice) -> str:
         """The rows with some keys in the version before, from those of the present one, which has the keys, and the change."""

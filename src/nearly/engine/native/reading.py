@@ -13,6 +13,7 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
+from nearly.engine.storage.blocks import FilePart
 from nearly.engine.storage.differences import Part
 from nearly.engine.storage.layouts import Layout, Table
 from nearly.engine.storage.manifest import FileEntry
@@ -124,12 +125,15 @@ class NativeReader:
             found = f"(SELECT s.* FROM {found}) AS s ANTI JOIN ({gone}) AS g ON {place}"
         return f"SELECT {shown} FROM {found}" + (f" ORDER BY s.{FILE}, s.{ROW}" if in_order else "")
 
-    def runs(self, table: Table, column: str, keys: str, test: str, length: int) -> str:
+    def runs(self, table: Table, column: str, keys: str, test: str, length: int, within: FilePart | None = None) -> str:
         """A query for the runs of so many rows, by file and number, in which the column of some row meets one of the keys.
 
-        Runs are those of the base layout's files, deleted rows included.
+        Runs are those of the base layout's files, or of a part of one of them, deleted rows included.
         """
-        rows = self.query(table, table.base, [column, FILE, ROW], table.base.manifest.paths).sql(dialect="duckdb")
+        paths = table.base.manifest.paths if within is None else (within.path,)
+        rows = self.query(table, table.base, [column, FILE, ROW], paths).sql(dialect="duckdb")
+        if within is not None:
+            rows += f" WHERE {ROW_NUMBER} >= {within.first_row} AND {ROW_NUMBER} < {within.first_row + within.rows}"
         meets = f"s.{native_name(column)} {test} n.k"
         return f"SELECT DISTINCT s.{FILE}, s.{ROW} // {length} FROM ({rows}) AS s SEMI JOIN {native_name(keys)} AS n ON {meets}"
 
