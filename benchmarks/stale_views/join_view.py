@@ -9,7 +9,18 @@ from pathlib import Path
 
 from benchmarks.report import Record
 from benchmarks.stale_views.data import Shop
-from benchmarks.stale_views.measure import Errors, asked, cleaning_seconds, judged, ratio, refreshing_seconds, seconds
+from benchmarks.stale_views.measure import (
+    DRAWS,
+    Asked,
+    Errors,
+    asked,
+    cleaning_seconds,
+    judged,
+    ratio,
+    refreshing_seconds,
+    samples,
+    seconds,
+)
 
 VIEW = """select l_orderkey, l_linenumber, l_partkey, l_suppkey, l_quantity, l_extendedprice, l_discount, l_returnflag, l_shipdate,
     l_commitdate, l_receiptdate, l_shipmode, o_custkey, o_orderdate, o_orderpriority, o_orderstatus, o_shippriority
@@ -64,20 +75,29 @@ def run(source: dict[str, Path], directory: Path, instances: int, updates: tuple
     return rows, summary
 
 
+def _questions(shop: Shop, instances: int) -> list[tuple[str, Asked]]:
+    """Answers to instances of every query, dealt out to several samples."""
+    view, choose, found = shop.db.view("joined"), random.Random(0), []
+    for number in samples(shop.db, "joined", min(instances, DRAWS)):
+        for name in QUERIES:
+            mine = range(number, instances, DRAWS)
+            found += [(name, asked(view, instance(name, choose), KEYS.get(name, 1), 0.1)) for _ in mine]
+    return found
+
+
+def _sum_seconds(shop: Shop) -> dict[str, float]:
+    """How long a sum takes by each method, of a tenth of the view that is clean."""
+    view, text = shop.db.view("joined"), "select sum(l_quantity) as q from joined"
+    for _ in samples(shop.db, "joined", 1):
+        view.clean(0.1)
+    return {method: statistics.median(seconds(partial(view.query, text, method)) for _ in range(3)) for method in ("corr", "aqp")}
+
+
 def _maintained(shop: Shop, update: float, instances: int, summary: dict[str, float]) -> list[Record]:
-    view = shop.db.view("joined")
     main = update == 0.1
     cleaning = {share: cleaning_seconds(shop.db, "joined", share) for share in (SHARES if main else (0.1,))}
-    questions = []
-    sum_seconds: dict[str, float] = {}
-    if main:
-        choose = random.Random(0)
-        view.clean(0.1)
-        for name in QUERIES:
-            questions += [(name, asked(view, instance(name, choose), KEYS.get(name, 1), 0.1)) for _ in range(instances)]
-        text = "select sum(l_quantity) as q from joined"
-        for method in ("corr", "aqp"):
-            sum_seconds[method] = statistics.median(seconds(partial(view.query, text, method)) for _ in range(3))
+    questions = _questions(shop, instances) if main else []
+    sum_seconds = _sum_seconds(shop) if main else {}
     refreshing = refreshing_seconds(shop.db, "joined")
     found: list[Record] = [
         {"what": f"clean {share:.0%} at {update:.1%} changed", "seconds": took, "of refresh": ratio(refreshing, took)}

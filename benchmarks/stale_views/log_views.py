@@ -14,7 +14,17 @@ import pyarrow.parquet as pq
 
 import nearly
 from benchmarks.report import Record
-from benchmarks.stale_views.measure import Errors, asked, cleaning_seconds, judged, ratio, refreshing_seconds, seconds
+from benchmarks.stale_views.measure import (
+    DRAWS,
+    Errors,
+    asked,
+    cleaning_seconds,
+    judged,
+    ratio,
+    refreshing_seconds,
+    samples,
+    seconds,
+)
 from nearly.answer import Answer
 
 RESOURCES, USERS, DAYS = 2_000, 20_000, 30
@@ -75,8 +85,10 @@ def run(directory: Path, rows: int, queries: int) -> tuple[list[Record], Record]
         db.insert("log", log(rows, rows // 10, 1))
         for name in VIEWS:
             cleaning = cleaning_seconds(db, name, 0.1)
-            choose = random.Random(name)
-            questions = [asked(db.view(name), _question(name, choose), 0, 0.1) for _ in range(queries)]
+            choose, view = random.Random(name), db.view(name)
+            texts = [_question(name, choose) for _ in range(queries)]
+            draws = samples(db, name, min(queries, DRAWS))
+            questions = [asked(view, text, 0, 0.1) for number in draws for text in texts[number::DRAWS]]
             refreshing = refreshing_seconds(db, name)
             errors = Errors()
             for each in questions:

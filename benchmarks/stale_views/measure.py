@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import duckdb
 import numpy as np
@@ -13,9 +13,13 @@ import pyarrow as pa
 
 import nearly
 from nearly.answer import Answer
+from nearly.views.sampling.cleaning import untouched
+from nearly.views.sampling.samples import Held
 from nearly.views.view import View
 
 METHODS = ("stale", "aqp", "corr", "auto")
+DRAWS = 5
+"""Samples of a view that questions are dealt out to: what one of them lacks, it lacks in all answers that it is asked for."""
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -36,6 +40,21 @@ def cleaning_seconds(db: nearly.Session, view: str, share: float, repeat: int = 
     return statistics.median(work() for _ in range(repeat))
 
 
+def samples(db: nearly.Session, view: str, draws: int = DRAWS) -> Iterator[int]:
+    """Have one sample after the other of a stale view drawn, independent of each other; gives their numbers.
+
+    A ticket hangs on how often a column is named: tickets of (k, k) say nothing of those of (k).
+    """
+    drawing = db._views.samples
+    for number in range(draws):
+        drawing._held.clear()
+        held = drawing._stale(view)
+        assert isinstance(held, Held), held
+        held.view = replace(held.view, drawn_by=held.view.drawn_by * (number + 1))
+        held.sample = untouched(held.view)
+        yield number
+
+
 def refreshing_seconds(db: nearly.Session, view: str) -> float:
     """How long it takes to refresh a stale view, from the start."""
     db._engine.native.recent.forget()
@@ -53,6 +72,15 @@ class Errors:
 
     def median(self, method: str) -> float:
         return statistics.median(self.of[method]) if self.of[method] else 0.0
+
+    @property
+    def held_percent(self) -> float | None:
+        """Of the intervals that were given."""
+        return 100 * self.held / self.given if self.given else None
+
+    @property
+    def withheld_percent(self) -> float:
+        return 100 * self.withheld / max(self.given + self.withheld, 1)
 
     def add(self, other: Errors) -> None:
         for method, found in other.of.items():

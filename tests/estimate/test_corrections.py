@@ -41,13 +41,23 @@ def test_missing_estimate_has_no_share() -> None:
     assert share_of_correction(estimates(1.0, 0.1, 5), nothing)[0] == 0
 
 
-def test_few_changes_have_the_interval_of_the_direct_estimate() -> None:
-    corrected, direct = estimates(100.0, 0.01, 6, groups=4), estimates(103.0, 2.0, 7)
+def test_few_changes_have_an_interval_as_long_as_that_of_the_direct_estimate() -> None:
+    """It lies around the corrected value, however far off the sample was."""
+    corrected = estimates(100.0, 0.01, 6, groups=4)
     assert corrected.support[0] == 4
+    for theta in (103.0, 170.0):
+        direct = estimates(theta, 2.0, 7)
+        found = interval_of(corrected, corrected.support, direct, behind())
+        own = behind().interval(direct.theta, direct.copies, direct.support)
+        assert found.low[0] == pytest.approx(100 + own.low[0] - theta)
+        assert found.high[0] == pytest.approx(100 + own.high[0] - theta)
+
+
+def test_few_changes_reach_what_they_would_say_weighed_up() -> None:
+    corrected, direct = estimates(100.0, 50.0, 6, groups=4), estimates(103.0, 2.0, 7)
     found = interval_of(corrected, corrected.support, direct, behind())
-    own = behind().interval(direct.theta, direct.copies, direct.support)
-    assert found.low[0] == min(own.low[0], corrected.copies.min())
-    assert found.high[0] == own.high[0]
+    assert found.low[0] <= corrected.copies.min()
+    assert found.high[0] >= corrected.copies.max()
 
 
 def test_without_any_evidence_there_is_no_interval() -> None:

@@ -119,14 +119,17 @@ def agreeing(direct: Estimates, corrected: Estimates, behind: Evidence) -> NDArr
 def interval_of(chosen: Estimates, changed: Counts, direct: Estimates, behind: Evidence) -> Interval:
     """Intervals of estimates that may be corrections which rest on `changed` groups of tickets.
 
-    Where these are too few, the interval is that of the direct estimate, which rests on all rows drawn, made long enough for the
-    value and for what the few changes would say if they were weighed up; where it says nothing either, there is none.
+    Where these are too few, the interval is as long as that of the direct estimate, which rests on all rows drawn, and reaches what
+    the few changes would say if they were weighed up; where it says nothing either, there is none. It lies around the corrected
+    value: by how much the sample's word on the stale relation is off is known, and that is most of the direct estimate's error.
     """
     enough = np.where(changed >= FEWEST_CHANGED, chosen.support, 0)
     own = behind.interval(chosen.theta, chosen.copies, enough)
     other = behind.interval(direct.theta, direct.copies, direct.support)
     least, most = (reach(chosen.copies, axis=0, initial=np.nan) for reach in (np.fmin.reduce, np.fmax.reduce))
-    low = np.where(own.withheld, np.fmin(np.fmin(other.low, chosen.theta), least), own.low)
-    high = np.where(own.withheld, np.fmax(np.fmax(other.high, chosen.theta), most), own.high)
+    with np.errstate(invalid="ignore"):
+        moved = chosen.theta - direct.theta
+    low = np.where(own.withheld, np.fmin(other.low + moved, least), own.low)
+    high = np.where(own.withheld, np.fmax(other.high + moved, most), own.high)
     none = own.withheld & other.withheld
     return Interval(np.where(none, np.nan, low), np.where(none, np.nan, high), np.where(own.withheld, other.error, own.error))

@@ -141,8 +141,9 @@ def tickets_of(engine: Engine, rows: pa.Table, view: StaleView) -> NDArray[np.in
     if not rows.num_rows:
         return np.empty(0, np.int64)
     columns = [Column(view.column(name).type, name) for name in view.ticket_columns]
-    plan = Project(Input(_ROWS, tuple(columns)), (Output("ticket", ticket(columns)),))
-    found = engine.native.run_here(plan, {_ROWS: rows.select([column.name for column in columns])})
+    given = tuple(dict.fromkeys(columns))
+    plan = Project(Input(_ROWS, given), (Output("ticket", ticket(columns)),))
+    found = engine.native.run_here(plan, {_ROWS: rows.select([column.name for column in given])})
     return np.asarray(found["ticket"].to_numpy(), dtype=np.int64)
 
 
