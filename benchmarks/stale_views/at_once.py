@@ -20,7 +20,7 @@ from nearly.estimate.corrections import Counts, Estimates
 from nearly.estimate.evidence import Evidence
 from nearly.estimate.intervals import Interval, joined
 from nearly.plan.functions.tickets import TICKETS
-from nearly.views.sampling.linear import bounded, linear_column
+from nearly.views.sampling.linear import DrawnRows, bounded, linear_column
 from nearly.views.sampling.strata import CORRECTED, DIRECT, STORED, Strata
 
 Floats = NDArray[np.float64]
@@ -136,7 +136,7 @@ class AtOnce:
             return Found(truth, *self._medians(stale, values, method, behind))
         cells = _Cells(query.function, self.strata, stale, values)
         found = linear_column(cells, "", behind, method)
-        ends = found.own or bounded(found.chosen, found.direct, [found], cells.is_total, cells.changed_rows, behind)
+        ends = found.own or bounded(found.chosen, found.direct, [found], None if cells.is_total else cells.drawn_rows, behind)
         return Found(truth, found.chosen.theta, ends)
 
     def _medians(
@@ -199,9 +199,10 @@ class _Cells:
         return found
 
     @property
-    def changed_rows(self) -> Counts:
+    def drawn_rows(self) -> DrawnRows:
         old, new = (self._sums[part, 0].sum(axis=0) for part in (self.strata.old, self.strata.new))
-        return np.asarray(np.maximum(old, new), dtype=np.int64)
+        counted = Estimates(self.strata.weights(DIRECT) @ self._sums[:, 0], self.strata.copies(DIRECT) @ self._sums[:, 0])
+        return DrawnRows(counted, np.asarray(np.maximum(old, new), dtype=np.int64))
 
     def changed_groups(self) -> Counts:
         there = (self._sums[self.strata.old, 0] > 0) | (self._sums[self.strata.new, 0] > 0)

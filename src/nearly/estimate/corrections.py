@@ -116,16 +116,20 @@ def agreeing(direct: Estimates, corrected: Estimates, behind: Evidence) -> NDArr
     return np.asarray((found.low <= 0) & (found.high >= 0), dtype=bool)
 
 
-def interval_of(chosen: Estimates, changed: Counts, direct: Estimates, behind: Evidence) -> Interval:
+def interval_of(chosen: Estimates, changed: Counts, direct: Estimates, behind: Evidence, rows: Estimates | None = None) -> Interval:
     """Intervals of estimates that may be corrections which rest on `changed` groups of tickets.
 
     Where these are too few, the interval is as long as that of the direct estimate, which rests on all rows drawn, and reaches what
     the few changes would say if they were weighed up; where it says nothing either, there is none. It lies around the corrected
     value: by how much the sample's word on the stale relation is off is known, and that is most of the direct estimate's error.
+    With `rows`, the direct estimates of how many rows each cell has, estimates are quotients, whose intervals are made those of
+    the totals above them.
     """
     enough = np.where(changed >= FEWEST_CHANGED, chosen.support, 0)
     own = behind.interval(chosen.theta, chosen.copies, enough)
     other = behind.interval(direct.theta, direct.copies, direct.support)
+    if rows is not None:
+        other = _of_totals(other, direct.theta, rows, behind)
     least, most = (reach(chosen.copies, axis=0, initial=np.nan) for reach in (np.fmin.reduce, np.fmax.reduce))
     with np.errstate(invalid="ignore"):
         moved = chosen.theta - direct.theta
@@ -133,3 +137,15 @@ def interval_of(chosen: Estimates, changed: Counts, direct: Estimates, behind: E
     high = np.where(own.withheld, np.fmax(other.high + moved, most), own.high)
     none = own.withheld & other.withheld
     return Interval(np.where(none, np.nan, low), np.where(none, np.nan, high), np.where(own.withheld, other.error, own.error))
+
+
+def _of_totals(found: Interval, theta: Floats, rows: Estimates, behind: Evidence) -> Interval:
+    """Intervals of quotients, made as long as those of the totals over a known number of rows that they are.
+
+    The spread of an average's own values says nothing of changes that were not drawn, which move its total as those of any total.
+    That has the squared relative length of the average and of the number of rows together.
+    """
+    counted = behind.interval(rows.theta, rows.copies, rows.support)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below, above = (np.abs(theta * (end / rows.theta - 1)) for end in (counted.low, counted.high))
+    return Interval(theta - np.hypot(theta - found.low, below), theta + np.hypot(found.high - theta, above), found.error)

@@ -20,10 +20,11 @@ from nearly.estimate.intervals import Interval
 from nearly.plan.expressions import Column
 from nearly.plan.nodes import BoundQuery, Input, Project
 from nearly.plan.types import DOUBLE, from_arrow, is_numeric
+from nearly.rewrite.sample.sampled_query import ROWS
 from nearly.rewrite.sample.weigh_parts import CELL, CELLS, REPLICATE, Finished, finished
 from nearly.views.sampling.cells import Cells
 from nearly.views.sampling.columns import distinct_column, extreme_column, quantile_column
-from nearly.views.sampling.linear import AQP, STALE_ONLY, Estimated, bounded, linear_column
+from nearly.views.sampling.linear import AQP, STALE_ONLY, DrawnRows, Estimated, bounded, linear_column
 from nearly.views.sampling.strata import DIRECT, MERGED, STALE
 
 Floats = NDArray[np.float64]
@@ -155,13 +156,14 @@ class Estimation:
     def _from_replicates(self, sides: Sides, done: Finished, names: list[str], places: list[int], rows: Integers) -> Sides:
         groups = self.cells.strata.groups
         lines = [(self._values(rows, None, chosen), self._values(rows, groups, chosen)) for chosen in (True, False)]
-        origins, changed = _shown_as_is(self.cells), np.maximum(*self.cells.drawn_rows())[rows].astype(np.int64)
+        changed = np.maximum(*self.cells.drawn_rows()).astype(np.int64)
+        origins, drawn = _shown_as_is(self.cells), DrawnRows(self.cells.estimates(ROWS, DIRECT), changed).of(rows)
         for place in places:
             name = names[place]
             shown, direct = (Estimates(point[name][0], copies[name]) for point, copies in lines)
             parts = [self._columns[each].of(rows) for each in done.made_of[name]]
             is_total = name in origins and self.cells.is_total(origins[name])
-            sides = sides.closed(place, bounded(shown, direct, parts, is_total, changed, self._behind))
+            sides = sides.closed(place, bounded(shown, direct, parts, None if is_total else drawn, self._behind))
         return sides
 
     def _passed(self) -> dict[str, Interval]:

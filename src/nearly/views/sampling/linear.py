@@ -58,6 +58,18 @@ class Estimated:
         return Estimated(self.chosen, self.changed[rows], self.direct, trusted=trusted)
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnRows:
+    """The rows of cells: the direct estimate of their number, and how many of those drawn changed."""
+
+    counted: Estimates
+    changed: Counts
+
+    def of(self, rows: Integers) -> DrawnRows:
+        """Those of some cells."""
+        return DrawnRows(Estimates(self.counted.theta[rows], self.counted.copies[:, rows]), self.changed[rows])
+
+
 class Sums(Protocol):
     """What is asked of cells for aggregates that are made of sums."""
 
@@ -82,12 +94,15 @@ class Sums(Protocol):
 
 
 def bounded(
-    shown: Estimates, direct: Estimates, parts: Sequence[Estimated], is_total: bool, changed_rows: Counts, behind: Evidence
+    shown: Estimates, direct: Estimates, parts: Sequence[Estimated], quotient_of: DrawnRows | None, behind: Evidence
 ) -> Interval:
     """The intervals of a value made of some aggregates: of what is no total there are none of its own from few changed rows."""
     groups = np.min([each.changed for each in parts], axis=0)
-    enough = np.full(len(groups), is_total) | (groups == MANY) | (changed_rows >= FEWEST_ROWS)
-    found = interval_of(shown, np.where(enough, groups, 0), direct, behind)
+    if quotient_of is None:
+        found = interval_of(shown, groups, direct, behind)
+    else:
+        enough = (groups == MANY) | (quotient_of.changed >= FEWEST_ROWS)
+        found = interval_of(shown, np.where(enough, groups, 0), direct, behind, quotient_of.counted)
     known = [each.trusted for each in parts if each.trusted is not None]
     return found.only(np.asarray(np.logical_and.reduce([np.ones(len(groups), dtype=bool), *known]), dtype=bool))
 
