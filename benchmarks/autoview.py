@@ -58,18 +58,7 @@ COLUMNS = (
     "policy s",
 )
 
-REPLAY_COLUMNS = (
-    "workload",
-    "policy",
-    "part",
-    "queries simulated",
-    "queries run",
-    "simulated s",
-    "run s",
-    "pace",
-    "error",
-    "raw error",
-)
+REPLAY_COLUMNS = ("workload", "policy", "part", "queries simulated", "queries run", "simulated s", "run s", "error", "all runs s")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,7 +82,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             trial = replayed(chosen, found, rooms[AMPLE], options.sample, catalog)
             replays += [{"workload": chosen.name, **row} for row in trial.rows]
             figures.note("simulation_error", 0, trial.error("ilp"))
-            figures.note("raw_simulation_error", 0, trial.error("ilp", "raw error"))
             figures.note("learned_simulation_error", 0, trial.error("learned"))
             mismatches += trial.problems
         for each in _all_compared(found, rooms, options):
@@ -333,7 +321,6 @@ def summarize(figures: Figures, mismatches: int, exceeded: int) -> Record:
         "over_ilp_median": middle(figures.of("over_ilp")), "storage_exceeded": exceeded,
         "maintenance_over_recycler": middle(figures.of("maintenance")),
         "simulation_error": max(figures.of("simulation_error"), default=None),
-        "raw_simulation_error": max(figures.of("raw_simulation_error"), default=None),
         "learned_simulation_error": max(figures.of("learned_simulation_error"), default=None),
         "learner_cpu_share": max(figures.of("cpu")), "session_over_plain": median(figures.of("session")),
         "session_work_over_plain": median(figures.of("session work")),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,7 +23,8 @@ from nearly.autoview.policies.learned import Learned
 from nearly.autoview.policies.policy import ViewPolicy
 
 TOTAL = "all"
-PACE_ROUNDS = 3
+RUNS = 3
+"""Real sessions, of which the middle one counts."""
 LOST_EVERY = 50
 """Queries after which the views of some table are lost."""
 
@@ -36,22 +36,23 @@ class Replayed:
     rows: list[Record] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    def note(self, policy: str, simulated: Simulated, real: Simulated, pace: float) -> None:
-        """What was simulated and run while the machine took `pace` times what it took when everything was measured."""
+    def note(self, policy: str, simulated: Simulated, runs: Sequence[Simulated]) -> None:
+        """What was simulated, and the run of some that took neither least nor most: a machine is not always as quick."""
+        real = sorted(runs, key=lambda each: each.total)[len(runs) // 2]
+        others = ", ".join(f"{each.total:.2f}" for each in runs)
         for part in (TOTAL, PLAIN, REUSE, MAKING, UPKEEP):
             told, passed = (each.seconds if part == TOTAL else each.of_part(part) for each in (simulated, real))
             if told or passed:
                 expected, took = sum(told), sum(passed)
                 self.rows.append({
                     "policy": policy, "part": part, "queries simulated": len(told), "queries run": len(passed),
-                    "simulated s": expected, "run s": took, "pace": pace,
-                    "error": abs(pace * expected - took) / took if took else None,
-                    "raw error": abs(expected - took) / took if took else None,
+                    "simulated s": expected, "run s": took, "error": abs(expected - took) / took if took else None,
+                    "all runs s": others if part == TOTAL else None,
                 })  # fmt: skip
 
-    def error(self, policy: str, kind: str = "error") -> float:
+    def error(self, policy: str) -> float:
         """Of all queries together."""
-        return max(float(row[kind] or 0.0) for row in self.rows if (row["policy"], row["part"]) == (policy, TOTAL))
+        return max(float(row["error"] or 0.0) for row in self.rows if (row["policy"], row["part"]) == (policy, TOTAL))
 
 
 def replayed(chosen: Workload, matrix: Matrix, capacity: float, length: int, catalog: str) -> Replayed:
@@ -63,8 +64,8 @@ def replayed(chosen: Workload, matrix: Matrix, capacity: float, length: int, cat
     rules = Rules(capacity, maintained=LOST_EVERY, seed=1, mined=True)
     for name, policy in policies.items():
         simulated = Simulation(matrix, policy(), rules).run(queries)
-        real, pace = _run(chosen, matrix, queries, policy(), rules, Path(catalog) / name, found.problems)
-        found.note(name, simulated, real, pace)
+        places = [Path(catalog) / f"{name}-{run}" for run in range(RUNS)]
+        found.note(name, simulated, [_run(chosen, matrix, queries, policy(), rules, place, found.problems) for place in places])
     return found
 
 
@@ -76,14 +77,13 @@ def _run(
     rules: Rules,
     catalog: Path,
     problems: list[str],
-) -> tuple[Simulated, float]:
-    """The seconds of a real session, which is let rest as often as the simulation takes it to be; and the pace of the machine."""
+) -> Simulated:
+    """The seconds of a real session, which is let rest as often as the simulation takes it to be."""
     found = Simulated()
     with nearly.connect(lazy=True, path=catalog) as db:
         for table, path in chosen.tables.items():
             db.register(table, str(path))
         expected = {query: db.sql(matrix.texts[query], kernel="native").exact().table for query in set(queries)}
-        paces = [_pace(db, matrix, set(queries))]
         auto = db.autoview(str(int(rules.capacity)), policy="off", slowdown=10)
         auto._worker.stop()
         for query in set(queries):
@@ -107,19 +107,7 @@ def _run(
             if step % DELAY == 0:
                 auto.settle()
         auto.off()
-        paces.append(_pace(db, matrix, set(queries)))
-    return found, statistics.fmean(paces)
-
-
-def _pace(db: nearly.Session, matrix: Matrix, queries: Collection[int]) -> float:
-    """What queries without views take now, over what they took when everything was measured: a machine is not always as quick."""
-    ratios: dict[int, list[float]] = {query: [] for query in queries}
-    for _ in range(PACE_ROUNDS):
-        for query, found in ratios.items():
-            began = time.perf_counter()
-            db.sql(matrix.texts[query]).exact()
-            found.append((time.perf_counter() - began) / matrix.plain[query])
-    return statistics.median(statistics.median(found) for found in ratios.values())
+    return found
 
 
 def _part(auto: AutoView, before: tuple[int, set[str]], lost: set[str], source: str) -> str:
