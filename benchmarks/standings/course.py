@@ -53,6 +53,11 @@ class Run:
         return sum(self.deltas) / max(1, len(self.deltas))
 
     @property
+    def mean_after(self) -> float:
+        """What is done after an answer, for the next one."""
+        return sum(self.after) / max(1, len(self.after))
+
+    @property
     def memory(self) -> float:
         return float(max(self.bytes, default=0))
 
