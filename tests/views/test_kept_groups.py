@@ -16,7 +16,7 @@ from nearly.rewrite.delta.with_partials import groupings_of
 from nearly.views import kept_groups
 from nearly.views.kept_groups import KeptGroups, known_groups, scans
 from nearly.views.moving import Move
-from nearly.views.reasons import REPLACED
+from nearly.views.reasons import POLICY_FULL, REPLACED
 from nearly.views.view import View
 from tests.engine.deltas.histories import Histories
 from tests.fixtures.agreement import difference
@@ -152,6 +152,7 @@ def test_groups_that_someone_changed_are_not_looked_at(db: nearly.Session, monke
         assert not _kept(db, view)
         assert db.sql("select * from counts order by c").exact().table.to_pylist() == [{"c": 4, "n": 2}, {"c": 5, "n": 1}]
         db.insert("t", [{"k": 14, "v": 1}])
+        monkeypatch.setattr(Move, "_too_much", lambda *_: POLICY_FULL)
         assert view.refresh().history[0].strategy == "whole"
         assert len(_kept(db, view)) == 1
         _refuse_other_groups(db, view)

@@ -27,7 +27,7 @@ RUN = 2_048
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class KeyLookup:
     """A column of a table, and the temporary table of the keys that are looked for, in its column `k`."""
 
     reader: NativeReader

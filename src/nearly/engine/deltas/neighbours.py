@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from nearly.engine.deltas.lookups import Lookup
+from nearly.engine.deltas.lookups import KeyLookup
 from nearly.engine.deltas.reading import TableReader
 from nearly.engine.deltas.versions import Moved
 from nearly.engine.deltas.workspace import Workspace
@@ -96,7 +96,7 @@ class Neighbours:
     def keep(self, around: Around, keys: str) -> pa.Table:
         """The rows whose keys are in a temporary table; columns that nobody asked for yet are read."""
         kernel = self.tables.kernel
-        lookup = Lookup(kernel.reader, self.space, around.table, around.column, keys)
+        lookup = KeyLookup(kernel.reader, self.space, around.table, around.column, keys)
 
         def read(wanted: Sequence[str]) -> pa.Table:
             return self.space.table(lookup.rows_in_order(wanted))

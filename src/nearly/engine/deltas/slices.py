@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from nearly.engine.deltas.lookups import MOST_LOOKED_UP, Lookup, equality, is_part
+from nearly.engine.deltas.lookups import MOST_LOOKED_UP, KeyLookup, equality, is_part
 from nearly.engine.deltas.neighbours import Neighbours
 from nearly.engine.deltas.reading import TableReader
 from nearly.engine.deltas.workspace import Workspace
@@ -150,7 +150,7 @@ class Slices:
         """The rows of a table with some keys, as far as the plan looks at them."""
         table = self.tables.kernel.catalog.table(name)
         files = self.tables.files.get(name.lower())
-        wanted = Lookup(self.tables.kernel.reader, self.space, table, column, keys)
+        wanted = KeyLookup(self.tables.kernel.reader, self.space, table, column, keys)
         return self.tables.sampled(name, wanted.rows(self.tables.columns_of(table), count, files))
 
     def _as_it_was(self, table: str, column: str, keys: str, now: _Slice) -> str:
