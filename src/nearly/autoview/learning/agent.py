@@ -108,27 +108,30 @@ class Agent:
         if self._new < EVERY or len(self._experiences) < ENOUGH:
             return False
         self._new = 0
-        for _ in range(BATCHES):
-            self._learn([self._experiences[place] for place in self.random.integers(len(self._experiences), size=BATCH)])
+        known = list(self._experiences)
+        chosen = [known[place] for place in self.random.integers(len(known), size=BATCHES * BATCH)]
+        self._network.widen(self.vocabulary.width)
+        inputs, residuals = stacked([each.before for each in chosen], self._network.width), self._residuals(chosen)
+        for begin in range(0, len(chosen), BATCH):
+            rows = slice(begin, begin + BATCH)
+            self.error = self._network.learn(inputs[rows], residuals[rows])
+            self._steps += 1
+            if self._steps % COPY == 1:
+                self._target.copy_from(self._network)
         return True
 
-    def _learn(self, batch: Sequence[Experience]) -> None:
-        scale = max(self._scale, 1e-9)
-        wanted = np.array([each.reward for each in batch])
-        going = [place for place, each in enumerate(batch) if each.after is not None]
+    def _residuals(self, chosen: Sequence[Experience]) -> Array:
+        """The labels of experiences beyond what was expected, in units of the usual value; once for all batches of a training."""
+        wanted = np.array([each.reward for each in chosen])
+        going = [place for place, each in enumerate(chosen) if each.after is not None]
         if going:
-            after = [each for each in (batch[place].after for place in going) if each is not None]
-            prior = np.array([batch[place].expected_after for place in going])
+            after = [each for each in (chosen[place].after for place in going) if each is not None]
+            prior = np.array([chosen[place].expected_after for place in going])
             keeps = prior + self._correction(self._network, after) > 0
             worth = prior + self._correction(self._target, after)
-            wanted[going] += np.array([batch[place].discount for place in going]) * np.where(keeps, worth, 0.0)
-        residual = (wanted - np.array([each.expected for each in batch])) / scale
-        self._network.widen(self.vocabulary.width)
-        inputs = stacked([each.before for each in batch], self._network.width)
-        self.error = self._network.learn(inputs, np.clip(residual, -CLIP, CLIP))
-        self._steps += 1
-        if self._steps % COPY == 1:
-            self._target.copy_from(self._network)
+            wanted[going] += np.array([chosen[place].discount for place in going]) * np.where(keeps, worth, 0.0)
+        residuals: Array = (wanted - np.array([each.expected for each in chosen])) / max(self._scale, 1e-9)
+        return residuals.clip(-CLIP, CLIP)
 
     def content(self) -> Mapping[str, Any]:
         """As JSON can hold it; experiences are not kept, what was learned from them is."""

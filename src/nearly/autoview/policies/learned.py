@@ -24,6 +24,8 @@ YOUNG = 100
 """Queries for which a view is taken to have lived already when it is asked how long such views live."""
 WINDOW = 100
 """Queries after which an experience closes."""
+TOGETHER = 20
+"""Queries for which a window that is over may wait for others, since what is kept is looked at once for all that close."""
 AGAIN = 20
 """Queries before a question for which nothing was worth making is thought about again, as long as the same is kept."""
 HOPE = 0.5
@@ -171,13 +173,15 @@ class Learned(ViewPolicy):
         self._changes += 1
         holding.unpaid = self._costs[holding.id] = holding.cost
         self.credits.begin(holding, moment.step)
-        self._begin(holding, moment)
+        self._begin([holding], moment)
 
-    def _begin(self, holding: Holding, moment: Occasion) -> None:
-        kept = frozenset(each.id for each in moment.kept)
-        vector = self.agent.vector(holding.option, self.agent.vocabulary.state(moment.kept), moment.capacity, holding.unpaid)
-        expected = self._expected(holding.id, kept, moment.step, holding.unpaid)
-        self._open[holding.id] = _While(vector, expected, moment.step)
+    def _begin(self, holdings: Sequence[Holding], moment: Occasion) -> None:
+        """Open the windows of views, beside what is kept."""
+        kept, state = frozenset(each.id for each in moment.kept), self.agent.vocabulary.state(moment.kept)
+        for each in holdings:
+            vector = self.agent.vector(each.option, state, moment.capacity, each.unpaid)
+            expected = self._expected(each.id, kept, moment.step, each.unpaid)
+            self._open[each.id] = _While(vector, expected, moment.step)
 
     def used(self, holding: Holding, moment: Occasion, gain: float) -> None:
         self.credits.use(holding, moment.step, gain)
@@ -190,16 +194,15 @@ class Learned(ViewPolicy):
     def _close_windows(self, moment: Occasion) -> None:
         if moment.step < self._due:
             return
-        for each in moment.kept:
-            now = self._open.get(each.id)
-            if now is None:
-                self._begin(each, moment)
-            elif moment.step - now.began >= WINDOW:
-                self._begin(each, moment)
-                following = self._open[each.id]
+        before = {each.id: self._open.get(each.id) for each in moment.kept}
+        over = [each for each in moment.kept if (now := before[each.id]) is None or moment.step - now.began >= WINDOW]
+        self._begin(over, moment)
+        for each in over:
+            now, following = before[each.id], self._open[each.id]
+            if now is not None:
                 length = DISCOUNT ** (moment.step - now.began)
                 self.agent.add(Experience(now.vector, now.expected, now.reward, following.vector, following.expected, length))
-        self._due = min((each.began + WINDOW for each in self._open.values()), default=0)
+        self._due = TOGETHER + min((each.began + WINDOW for each in self._open.values()), default=0)
 
     def gone(self, holding: Holding, step: int) -> None:
         self._changes += 1
