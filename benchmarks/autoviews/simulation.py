@@ -119,7 +119,6 @@ class Simulation:
         began = time.thread_time()
         self._wasted = 0.0
         known = usual if (query, used) in self._taken else expected
-        self._taken.add((query, used))
         made = None
         if known >= SMALLEST:
             made = self._make(moment, query)
@@ -131,15 +130,22 @@ class Simulation:
         if made is not None:
             holding = self.kept[made]
             after = self._beginning(query, made) + self.matrix.pair[query].get(made, usual)
-            holding.cost = max(0.0, self.matrix.making[made] + after - usual)
+            holding.cost = max(0.0, self._making(query, made, used) + after - usual)
             self.found.creation += holding.cost
             self._note(UPKEEP if made in self._lost else MAKING, around + deciding + usual + holding.cost)
             self.policy.made(holding, moment)
             return
+        self._taken.add((query, used))
         around += 0.0 if used is None else self._beginning(query, used)
         self._note(PLAIN if used is None else REUSE, around + deciding + usual)
         if used is not None:
             self._use(step, query, used, moment)
+
+    def _making(self, query: int, view: str, used: str | None) -> float:
+        """What making a view takes; the result of a query is made over the view that the query has, where it has one."""
+        making = self.matrix.making[view]
+        is_result = view in self.matrix.counted
+        return making if used is None or not is_result else max(0.0, making - self.matrix.gain(query, used))
 
     def _note(self, part: str, seconds: float) -> None:
         self.found.seconds.append(seconds)
