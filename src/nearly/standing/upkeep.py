@@ -178,9 +178,7 @@ class Upkeep:
     def choose(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:
         """What to keep for the next delta."""
         began = time.perf_counter()
-        root = self.root(tables, prediction)
-        found = choose(root, self.prices(), self.budget, self.allowed, whole=True)
-        found = replace(found, seconds=self._work(root, [kept.plan for kept in found.keeps]))
+        found = choose(self.root(tables, prediction), self.prices(), self.budget, self.allowed, whole=True)
         if self.fixed is not None:
             found = Planned(tuple(Kept(plan, 0.0) for plan in self.fixed), found.seconds, ())
         elif self.forced is None and self.whole_seconds and self.expected(found.seconds) > self.whole_seconds:
@@ -190,7 +188,7 @@ class Upkeep:
 
     def _work(self, root: Operator, kept: Collection[Plan]) -> float:
         """The seconds of a delta with these states, those after the answer included: all of them must be worth it."""
-        prices = replace(self.prices(), later=1.0)
+        prices = replace(self.prices(), later=1.0, room=0.0)
         return choose(root, prices, FREE, self.allowed, whole=True, only=frozenset(kept)).seconds
 
     def expected(self, seconds: float) -> float:
@@ -223,6 +221,6 @@ class Upkeep:
             if expected <= SURE * self.whole_seconds:
                 return True, expected
         root = self.root(tables, changed)
-        self.said, whole = self._work(root, self.held), self._work(root, ())
-        change, all_ = self.expected(self.said), self.whole_seconds or whole
+        self.said = self._work(root, self.held)
+        change, all_ = self.expected(self.said), self.whole_seconds or self._work(root, ())
         return change <= (SURE if foreseen else UNFORESEEN) * all_, min(change, all_)
