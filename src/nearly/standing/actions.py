@@ -192,9 +192,13 @@ def _take(op: Operator, what: str) -> str:
 
 
 def _scan(op: Operator, prices: Prices) -> Action:
-    """I8: no state. A table that changes is read in another version each time, one that does not is known already."""
+    """I8: no state. A table that changes is read in another version each time, one that does not is known already.
+
+    What came lies in files of its own, what went among rows that stay.
+    """
     per_value = prices.constants.scan
-    changed = prices.constants.stage + prices.work(op.change * op.columns * per_value) if op.change else 0.0
+    came = op.change * op.columns + op.sought
+    changed = prices.constants.stage + prices.work(came * per_value) if op.change else 0.0
     begun = prices.constants.stage if op.change else 2 * prices.constants.fixed
     full = begun + prices.work(op.read * per_value)
     met = changed + full + prices.work(op.after * prices.constants.probe)

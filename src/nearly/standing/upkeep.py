@@ -39,7 +39,7 @@ FREE = StateBudget(float("inf"), float("inf"))
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The last refresh from changes: the seconds that the planner said, those it took, and those of them that any change takes."""
+    """The last refresh from changes: the seconds that the planner said, those of all its work, and those that any change takes."""
 
     said: float
     took: float
@@ -167,7 +167,7 @@ class Upkeep:
             known[plan] = share * sum(tables[name].rows for name in tables_of(plan))
         known |= {plan: float(state.rows) for plan, state in self.held.items()}
         coming = {name: each.rows for name, each in expected.items()}
-        shrink = {name for name, each in expected.items() if each.deleted}
+        shrink = {name: each.deleted for name, each in expected.items() if each.deleted}
         return operators(self.plan, Sizes(lambda name: tables[name.lower()].schema, coming, known, self.widths, shrink))
 
     def prices(self) -> Prices:
@@ -176,11 +176,13 @@ class Upkeep:
         return Prices(constants, cores, HORIZON, frozenset(self.held), disk=self.budget.disk > 0, room=room)
 
     def choose(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:
-        """What to keep for the next delta."""
+        """What to keep for the next delta; where nothing will change, nothing need be."""
         began = time.perf_counter()
         found = choose(self.root(tables, prediction), self.prices(), self.budget, self.allowed, whole=True)
         if self.fixed is not None:
             found = Planned(tuple(Kept(plan, 0.0) for plan in self.fixed), found.seconds, ())
+        elif not prediction:
+            found = Planned((), 0.0, ())
         elif self.forced is None and self.whole_seconds and self.expected(found.seconds) > self.whole_seconds:
             found = Planned((), self.whole_seconds, ())
         self.plan_seconds, self.planned_for = time.perf_counter() - began, prediction
@@ -207,7 +209,7 @@ class Upkeep:
         self.whole_seconds, self.slower = took, min(max(took / max(said, 1e-6), 1.0), SLOWEST)
 
     def observe(self, took: float, fixed: float) -> None:
-        """Learn from a refresh from changes."""
+        """Learn from a refresh from changes: all its work counts, that after the answer included, as in what was said of it."""
         if self.said > 0:
             self.costs.observe(f"standing {CHANGE}", self.costs.corrected(f"standing {CHANGE}", self.slower * self.said), took)
             self.observed = Observed(self.said, took, min(took, fixed))
