@@ -6,7 +6,7 @@ the greatest benefit, the cost to compute them over their size, as long as they 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 
 from nearly.engine.storage.layouts import Table
@@ -24,13 +24,14 @@ MOST_ROWS = 20_000_000
 ALL = StateBudget(float("inf"), float("inf"))
 
 
-def everything(upkeep: Upkeep, tables: Mapping[str, Table]) -> list[Plan]:
-    """All inputs, all connected subjoins, and the groups."""
+def everything(upkeep: Upkeep, tables: Mapping[str, Table], check: Callable[[], None]) -> list[Plan]:
+    """All inputs, all connected subjoins, and the groups; `check` is called before each subjoin, and may end it."""
     root = upkeep.root(tables, {})
     found = {op.plan: None for op in root.walk() if op.kind in (SCAN, AGGREGATE, JOIN) and op.plan != upkeep.plan}
     for op in root.walk():
         if op.kind == JOIN and is_inner(op.plan) and not _is_below_join(root, op):
             for each in _subjoins(op.plan):
+                check()
                 if _count(upkeep, tables, each) <= MOST_ROWS:
                     found.setdefault(each)
     return list(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ import pyarrow as pa
 import nearly
 from benchmarks.standings.arriving import Tables
 from benchmarks.standings.baselines import everything, greedy
+from benchmarks.standings.limited import LimitedStates, TooLong
 from nearly.engine.costs import Costs
 from nearly.engine.engine import Engine
 from nearly.engine.storage.layouts import Table
@@ -25,7 +27,6 @@ from nearly.standing.course import changed_between
 from nearly.standing.maintained import maintained
 from nearly.standing.planner import StateBudget
 from nearly.standing.refresh import advance, begin
-from nearly.standing.states import StateStore
 from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
 
 OURS, RECOMPUTE, KEEP_ALL, GREEDY = "ours", "recompute", "keep all", "greedy"
@@ -36,7 +37,8 @@ UNLIMITED = StateBudget(float("inf"))
 class Run:
     """What one query took under one strategy: the first answer, each delta, the bytes kept, planning, and wrong answers.
 
-    A delta ends with its answer; what is kept for the next one is brought up to date `after` it.
+    A delta ends with its answer; what is kept for the next one is brought up to date `after` it. With `gave_up` it did not end
+    within so many seconds, and nothing else is known.
     """
 
     first: float
@@ -47,6 +49,24 @@ class Run:
     strategies: list[str] = field(default_factory=list)
     mismatches: int = 0
     exceeded: int = 0
+    gave_up: float | None = None
+
+    @classmethod
+    def middle(cls, runs: Sequence[Run]) -> Run:
+        """Each delta as the median of several runs; one that did not end tells nothing of the others."""
+        ended = [each for each in runs if each.gave_up is None]
+        if not ended:
+            return runs[0]
+        return cls(
+            statistics.median(each.first for each in ended),
+            [statistics.median(some) for some in zip(*(each.deltas for each in ended), strict=True)],
+            [statistics.median(some) for some in zip(*(each.after for each in ended), strict=True)],
+            [max(some) for some in zip(*(each.bytes for each in ended), strict=True)],
+            [statistics.median(some) for some in zip(*(each.plan_ms for each in ended), strict=True)],
+            [strategy for each in ended for strategy in each.strategies],
+            sum(each.mismatches for each in ended),
+            sum(each.exceeded for each in ended),
+        )
 
     @property
     def mean(self) -> float:
@@ -62,18 +82,47 @@ class Run:
         return float(max(self.bytes, default=0))
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often runs are made to be compared: so many rounds, of which none begins after some seconds; and when one is given up."""
+
+    rounds: int = 3
+    seconds: float = 30.0
+    limit: float = 60.0
+
+
 @dataclass(slots=True)
 class Courses:
     """Runs of queries over versions of the tables; answers are compared with those of recomputation."""
 
     db: nearly.Session
-    store: StateStore
+    store: LimitedStates
     costs: Costs
     _expected: dict[tuple[str, tuple[int, ...]], pa.Table] = field(default_factory=dict)
 
     @property
     def engine(self) -> Engine:
         return self.db._engine
+
+    def rounds(self, text: str, versions: Sequence[Tables], strategies: Sequence[str], patience: Patience) -> dict[str, Run]:
+        """Strategies by turns, several times, so that whatever else goes on meets all of them; as long as there is time."""
+        found: dict[str, list[Run]] = {strategy: [] for strategy in strategies}
+        began = time.perf_counter()
+        for done in range(patience.rounds):
+            if done and time.perf_counter() - began > patience.seconds:
+                break
+            for strategy, runs in found.items():
+                if not runs or runs[-1].gave_up is None:
+                    runs.append(self.limited(text, versions, strategy, patience.limit if strategy == KEEP_ALL else None))
+        return {strategy: Run.middle(runs) for strategy, runs in found.items()}
+
+    def limited(self, text: str, versions: Sequence[Tables], strategy: str, limit: float | None) -> Run:
+        """A run that is given up when it takes too long."""
+        try:
+            with self.store.within(limit):
+                return self.run(text, versions, strategy)
+        except TooLong:
+            return Run(0.0, gave_up=limit)
 
     def run(
         self, text: str, versions: Sequence[Tables], strategy: str = OURS, budget: StateBudget = UNLIMITED,
@@ -86,13 +135,13 @@ class Courses:
         said = list(predicted or (changed_between(self.engine, *pair) for pair in pairwise(own)))
         upkeep.forced = {RECOMPUTE: WHOLE, KEEP_ALL: CHANGE, GREEDY: CHANGE}.get(strategy)
         if strategy == KEEP_ALL:
-            upkeep.fixed = everything(upkeep, own[0])
+            upkeep.fixed = everything(upkeep, own[0], self.store.check)
         elif strategy == GREEDY:
             upkeep.fixed = greedy(upkeep, own[0], budget.memory)
-        began = time.perf_counter()
-        begin(upkeep, own[0], said[0])
-        found = Run(time.perf_counter() - began)
         try:
+            began = time.perf_counter()
+            begin(upkeep, own[0], said[0])
+            found = Run(time.perf_counter() - began)
             for place, tables in enumerate(own[1:]):
                 found.bytes.append(upkeep.bytes())
                 found.plan_ms.append(upkeep.plan_seconds * 1000)

@@ -67,27 +67,27 @@ def exhaustive(op: Operator, prices: Prices, allowed: Allowed) -> list[_Whole]:
     found = []
     for below in product(*(exhaustive(each, prices, allowed) for each in op.inputs)):
         for own in own_actions(op, prices, allowed):
-            inner = _applied(own, below)
-            found += [_applied(above, (inner,)) for above in materialising(op, prices, allowed)]
+            inner = _applied(own, below, prices)
+            found += [_applied(above, (inner,), prices) for above in materialising(op, prices, allowed)]
     return found
 
 
-def _applied(action: Action, below: tuple[_Whole, ...]) -> _Whole:
+def _applied(action: Action, below: tuple[_Whole, ...], prices: Prices) -> _Whole:
     memory = sum(each.memory for each in below) + sum(kept.bytes for kept in action.keeps)
     sums = [
-        way.seconds + sum(each.of(what) for what, each in zip(way.takes, below, strict=True))
+        prices.weighed(way) + sum(each.of(what) for what, each in zip(way.takes, below, strict=True))
         for way in map(action.way, (CHANGE, MET, ALL))
     ]
     return _Whole(memory, *sums)
 
 
 def least(op: Operator, prices: Prices, allowed: Allowed, memory: float) -> float:
-    """The least seconds of all choices within some memory.
+    """The least cost of all choices within some memory, which has its price.
 
     An input of which nothing is taken needs no memory: its states are left out.
     """
     fitting = [each for each in exhaustive(op, prices, allowed) if each.memory <= memory]
-    return min(min(each.change, each.full) for each in fitting)
+    return min(min(each.change, each.full) + prices.room * each.memory for each in fitting)
 
 
 @dataclass
@@ -131,16 +131,16 @@ class Table:
         self.evaluated += 1
         actions = own_actions(op, self.prices, self.allowed) if inner else materialising(op, self.prices, self.allowed)
         ways = [(action, action.way(what)) for action in actions]
-        return min(self._cost(op, inner, way, memory - math.ceil(sum(k.bytes for k in action.keeps))) for action, way in ways)
+        return min(self._with(op, inner, way, memory, math.ceil(sum(k.bytes for k in action.keeps))) for action, way in ways)
 
-    def _cost(self, op: Operator, inner: bool, way: Way, memory: int) -> float:
-        if memory < 0:
-            return math.inf
+    def _with(self, op: Operator, inner: bool, way: Way, memory: int, kept: int) -> float:
+        own = self.prices.weighed(way) + self.prices.room * kept
+        return own + self._below(op, inner, way, memory - kept) if kept <= memory else math.inf
+
+    def _below(self, op: Operator, inner: bool, way: Way, memory: int) -> float:
         children = [(each, False) for each in op.inputs] if inner else [(op, True)]
         taken = [(what, *each) for what, each in zip(way.takes, children, strict=True) if what != NOTHING]
         values = [self.function(child, what, deep) for what, child, deep in taken]
-        if not values:
-            return way.seconds
-        if len(values) == 1:
-            return way.seconds + values[0][memory]
-        return way.seconds + min(values[0][mine] + values[1][memory - mine] for mine in range(memory + 1))
+        if len(values) < 2:
+            return values[0][memory] if values else 0.0
+        return min(values[0][mine] + values[1][memory - mine] for mine in range(memory + 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -21,7 +22,8 @@ ALLOWED = (Allowed(), Allowed(materialise=False), Allowed(symmetric=False), Allo
 def drawn(seed: int, most: int = 4) -> tuple[Operator, Prices, Allowed, random.Random]:
     pick = random.Random(seed)
     tree = random_tree(pick, pick.randint(1, most), count())
-    prices = Prices(horizon=pick.choice([1.0, 5.0]), present={each.plan for each in tree.walk() if pick.random() < 0.2})
+    present = {each.plan for each in tree.walk() if pick.random() < 0.2}
+    prices = Prices(horizon=pick.choice([1.0, 5.0]), present=present, room=pick.choice([0.0, 0.0, 1e-9, 1e-7]))
     return tree, prices, pick.choice(ALLOWED), pick
 
 
@@ -31,8 +33,21 @@ def test_oracle_equals_all_choices(seed: int) -> None:
     total = sum(each.bytes for each in tree.walk())
     for memory in {0.0, total, *(float(pick.randint(0, int(total) + 1)) for _ in range(3))}:
         found = choose(tree, prices, StateBudget(memory), allowed)
-        assert found.seconds == pytest.approx(least(tree, prices, allowed, memory), rel=1e-9, abs=1e-15)
+        assert found.cost == pytest.approx(least(tree, prices, allowed, memory), rel=1e-9, abs=1e-15)
         assert found.memory <= memory
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_all_work_counts_where_nothing_is_later(seed: int) -> None:
+    """The seconds of a choice are all its work; only what it costs is less where some comes after the answer."""
+    tree, prices, allowed, _ = drawn(seed + 500)
+    found = choose(tree, replace(prices, room=0.0), StateBudget(1e9), allowed)
+    assert found.cost <= found.seconds
+    now = choose(tree, replace(prices, room=0.0, later=1.0), StateBudget(1e9), allowed)
+    assert now.cost == pytest.approx(now.seconds)
+    assert now.seconds <= found.seconds * (1 + 1e-9)
+    kept = choose(tree, replace(prices, room=0.0, later=1.0), StateBudget(1e9), allowed, only={each.plan for each in found.keeps})
+    assert kept.seconds <= found.seconds * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -48,11 +63,11 @@ def test_law_what_is_left_is_beaten_by_none(seed: int) -> None:
 
 
 def _is_beaten(step: BudgetStep, other: BudgetStep) -> bool:
-    return other.memory <= step.memory and other.disk <= step.disk and other.seconds <= step.seconds
+    return other.memory <= step.memory and other.disk <= step.disk and other.cost <= step.cost
 
 
 def _needs(step: BudgetStep) -> tuple[float, float, float]:
-    return step.memory, step.disk, step.seconds
+    return step.memory, step.disk, step.cost
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -82,7 +97,7 @@ def test_halving_asks_for_far_less() -> None:
 
 
 def _value(steps: Steps, memory: float) -> float:
-    return min(each.seconds for each in steps if each.memory <= memory)
+    return min(each.cost for each in steps if each.memory <= memory)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -92,7 +107,7 @@ def test_disk_is_a_second_budget(seed: int) -> None:
     both = Prices(prices.constants, horizon=prices.horizon, disk=True)
     memory_only = choose(tree, both, StateBudget(total / 4))
     with_disk = choose(tree, both, StateBudget(total / 4, total))
-    assert with_disk.seconds <= memory_only.seconds
+    assert with_disk.cost <= memory_only.cost
     assert with_disk.memory <= total / 4
     assert all(each.place != DISK for each in memory_only.keeps)
 

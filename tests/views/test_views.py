@@ -81,6 +81,21 @@ def test_who_reads_a_change_first_reads_it_for_all_views(db: nearly.Session, mon
     assert {"shop": "a", "total": 10} in rows(db, "select * from shops_seen")
 
 
+def test_who_reads_a_change_first_reads_it_for_views_of_other_sessions(
+    db: nearly.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, column in (("cheapest", "min(id) as id"), ("shops_seen", "shop, sum(price) as total")):
+        db.create_view(name, f"select {column} from sales group by shop", policy="incremental")
+    monkeypatch.setattr("nearly.engine.changes.batch_files.READ_AGAIN", 2.0)
+    for gone in (3, 2):  # what is read is noted when a view is made, and when it is refreshed
+        db.delete("sales", where=f"id = {gone}")
+        with driver_only(tmp_path / "catalog") as other, monkeypatch.context() as patch:
+            other.view("cheapest").refresh()
+            patch.setattr("nearly.engine.native.reading.NativeReader.part", None)
+            other.view("shops_seen").refresh()
+    assert rows(db, "select * from shops_seen where shop = 'b'") == [{"shop": "b", "total": 50}]
+
+
 def test_reading_a_change_is_expected_to_cost_less_where_views_share_it(db: nearly.Session) -> None:
     text = "select city, sum(price) as total from sales join shops on sales.shop = shops.shop group by city"
     db.create_view("first", text)

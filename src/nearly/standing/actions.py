@@ -45,10 +45,11 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What is taken from each input, and the seconds of the operator itself."""
+    """What is taken from each input, and the seconds of the operator itself, of which some are `later` than the answer."""
 
     takes: tuple[str, ...]
     seconds: float
+    later: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,10 @@ class Prices:
     room: float = 0.0
     later: float = LATER
 
+    def weighed(self, way: Way) -> float:
+        """What a way counts: those of its seconds for which nobody waits count less."""
+        return way.seconds - (1 - self.later) * way.later
+
     def places(self) -> tuple[str, ...]:
         return (MEMORY, DISK) if self.disk else (MEMORY,)
 
@@ -124,15 +129,25 @@ class Prices:
             return 0.0
         came = op.change * op.columns * 2 * self.value(place)
         went = op.rows * self.value(place) + op.change * self.constants.build if op.shrinks else 0.0
-        return self.later * (2 * self.constants.fixed + self.work(came + went))
+        return 2 * self.constants.fixed + self.work(came + went)
+
+    def upkeep(self, takes: tuple[str, ...], op: Operator, place: str, seconds: float = 0.0) -> Way:
+        """Keep the rows of an operator, which takes some seconds to tell how they change."""
+        later = self.insert(op, place)
+        return Way(takes, seconds + self.make(op, place) + later, later)
+
+    def begin_waiting(self, rows: WaitingRows, mine: Operator) -> float:
+        """Find the rows of a side that wait; nothing where they are kept already."""
+        made = 0.0 if rows.plan in self.present else self._partners(rows) + mine.rows * self.constants.build
+        return self.work(made) / self.horizon
 
     def wait(self, rows: WaitingRows, mine: Operator) -> float:
-        """Have the rows of a side that wait: after the answer, partners are looked for, and those that found one go."""
-        partners = rows.partners * (self.constants.scan + self.constants.probe)
-        made = 0.0 if rows.plan in self.present else partners + mine.rows * self.constants.build
-        came = self.constants.stage + self.work(partners + mine.change * self.constants.build) if mine.change else 0.0
-        renewed = self.constants.stage + 2 * self.scan(rows.rows, max(1, len(rows.plan.columns)), MEMORY)
-        return self.work(made) / self.horizon + self.later * (came + renewed)
+        """Have the rows of a side that wait on, after the answer: partners are looked for, and those that found one go."""
+        came = self.constants.stage + self.work(self._partners(rows) + mine.change * self.constants.build) if mine.change else 0.0
+        return came + self.constants.stage + 2 * self.scan(rows.rows, max(1, len(rows.plan.columns)), MEMORY)
+
+    def _partners(self, rows: WaitingRows) -> float:
+        return rows.partners * (self.constants.scan + self.constants.probe)
 
 
 TELLING = 3
@@ -159,8 +174,8 @@ def materialising(op: Operator, prices: Prices, allowed: Allowed | None = None) 
     found = [Action("pass on", (), Way((_take(op, CHANGE),), 0.0), Way((MET,), 0.0), Way((ALL,), 0.0))]
     if (allowed or Allowed()).materialise:
         for place in prices.places():
-            upkeep = prices.make(op, place) + prices.insert(op, place)
-            found.append(_kept("keep rows", op, prices, place, Way((_take(op, CHANGE),), upkeep)))
+            upkeep = prices.upkeep((_take(op, CHANGE),), op, place)
+            found.append(_kept("keep rows", op, prices, place, upkeep))
     return found
 
 
@@ -177,9 +192,13 @@ def _take(op: Operator, what: str) -> str:
 
 
 def _scan(op: Operator, prices: Prices) -> Action:
-    """I8: no state. A table that changes is read in another version each time, one that does not is known already."""
+    """I8: no state. A table that changes is read in another version each time, one that does not is known already.
+
+    What came lies in files of its own, what went among rows that stay.
+    """
     per_value = prices.constants.scan
-    changed = prices.constants.stage + prices.work(op.change * op.columns * per_value) if op.change else 0.0
+    came = op.change * op.columns + op.sought
+    changed = prices.constants.stage + prices.work(came * per_value) if op.change else 0.0
     begun = prices.constants.stage if op.change else 2 * prices.constants.fixed
     full = begun + prices.work(op.read * per_value)
     met = changed + full + prices.work(op.after * prices.constants.probe)
@@ -205,8 +224,7 @@ def _sort(op: Operator, prices: Prices) -> Iterator[Action]:
     full = Way((ALL,), prices.work(child.after * prices.constants.sort))
     yield Action("drop order", (), changed, Way((MET,), changed.seconds), full)
     for place in prices.places():
-        upkeep = prices.insert(op, place) + prices.make(op, place) + changed.seconds
-        yield _kept("keep order", op, prices, place, Way(changed.takes, upkeep))
+        yield _kept("keep order", op, prices, place, prices.upkeep(changed.takes, op, place, changed.seconds))
 
 
 def _aggregate(op: Operator, prices: Prices) -> Iterator[Action]:
@@ -222,8 +240,8 @@ def _aggregate(op: Operator, prices: Prices) -> Iterator[Action]:
     if not op.incremental and op.change:
         added += prices.work(child.after * prices.constants.probe)
     for place in prices.places():
-        upkeep = added + prices.insert(op, place) + prices.make(op, place)
-        yield _kept("keep groups", op, prices, place, Way(takes, upkeep), TELLING * prices.constants.stage if op.change else 0.0)
+        upkeep = prices.upkeep(takes, op, place, added)
+        yield _kept("keep groups", op, prices, place, upkeep, TELLING * prices.constants.stage if op.change else 0.0)
 
 
 def _all(op: Operator) -> str:
@@ -246,14 +264,14 @@ def _join_with(op: Operator, prices: Prices, places: tuple[str | None, str | Non
     ]
     small, large = sorted(each.after for each in op.inputs)
     joined = prices.work(small * prices.constants.build + large * prices.constants.probe)
-    upkeep = sum(each.upkeep for each in sides)
+    upkeep, later = (sum(each) for each in zip(*((side.upkeep, side.later) for side in sides), strict=True))
     change = upkeep + sum(each.probing for each in sides)
     return Action(
         _named(places),
         tuple(each.kept for each in sides if each.kept is not None),
-        Way(tuple(each.for_change for each in sides), change),
-        Way(tuple(each.for_met for each in sides), change + prices.constants.stage + sum(each.key for each in sides)),
-        Way(tuple(each.for_full for each in sides), upkeep + sum(each.reading for each in sides) + joined),
+        Way(tuple(each.for_change for each in sides), change, later),
+        Way(tuple(each.for_met for each in sides), change + prices.constants.stage + sum(each.key for each in sides), later),
+        Way(tuple(each.for_full for each in sides), upkeep + sum(each.reading for each in sides) + joined, later),
     )
 
 
@@ -276,6 +294,7 @@ class _Side:
     for_met: str
     for_full: str
     upkeep: float
+    later: float
     probing: float
     key: float
     reading: float
@@ -285,11 +304,11 @@ def _side(op: Operator, prices: Prices, which: int, place: str | None) -> _Side:
     mine, terms, probe = op.inputs[which], _terms(op, which), _probing(op, prices, which)
     changed = _take(mine, CHANGE)
     if place is None:
-        return _Side(None, MET if terms else changed, MET, ALL, 0.0, probe, 0.0, 0.0)
-    upkeep = prices.make(mine, place) + prices.insert(mine, place)
-    key = prices.look(mine.after, place)
+        return _Side(None, MET if terms else changed, MET, ALL, 0.0, 0.0, probe, 0.0, 0.0)
+    own = prices.upkeep((), mine, place)
+    key, reading = prices.look(mine.after, place), prices.scan(mine.after, mine.columns, place)
     kept = Kept(mine.plan, mine.bytes, place, op.plan)
-    return _Side(kept, changed, changed, changed, upkeep, probe + terms * key, key, prices.scan(mine.after, mine.columns, place))
+    return _Side(kept, changed, changed, changed, own.seconds, own.later, probe + terms * key, key, reading)
 
 
 def _waiting_side(op: Operator, prices: Prices, which: int) -> _Side:
@@ -299,7 +318,8 @@ def _waiting_side(op: Operator, prices: Prices, which: int) -> _Side:
         raise AssertionError("a side waits for one that grows by a key")
     kept = Kept(rows.plan, rows.bytes, MEMORY, op.plan, waits=True)
     probing = _probing(op, prices, which) + prices.look(rows.rows, MEMORY)
-    return _Side(kept, _take(mine, CHANGE), MET, ALL, prices.wait(rows, mine), probing, 0.0, 0.0)
+    later = prices.wait(rows, mine)
+    return _Side(kept, _take(mine, CHANGE), MET, ALL, prices.begin_waiting(rows, mine) + later, later, probing, 0.0, 0.0)
 
 
 def _probing(op: Operator, prices: Prices, which: int) -> float:

@@ -41,6 +41,7 @@ class StandingCourse:
     expected: float | None
     began: float
     _moving: Moving | None = None
+    _took: float = 0.0
 
     @classmethod
     def of(cls, upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction | None) -> StandingCourse | StandingRefresh:
@@ -140,17 +141,24 @@ class StandingCourse:
         upkeep = self.upkeep
         upkeep.answer, upkeep.source = finished(self.moving.rows_of(self._shown), upkeep.query.query), "native"
         upkeep.tables = self.tables
-        took = time.perf_counter() - self.began
-        stages = [run.seconds for run in self.moving.stages if run.rows]
-        if self.expected is not None:
-            upkeep.observe(took, len(stages) * min(stages, default=0.0))
-        return StandingRefresh(CHANGE, self.reason, took, self.changed, versions(self.tables), len(stages), self.expected)
+        self._took = time.perf_counter() - self.began
+        stages = len(self._stages)
+        return StandingRefresh(CHANGE, self.reason, self._took, self.changed, versions(self.tables), stages, self.expected)
 
-    def keep(self) -> None:
-        """What is to be kept for the next delta."""
-        upkeep = self.upkeep
+    @property
+    def _stages(self) -> list[float]:
+        """The seconds of the stages that had rows."""
+        return [run.seconds for run in self.moving.stages if run.rows]
+
+    def keep(self, after: float) -> None:
+        """What is to be kept for the next delta; what is kept now took some seconds after the answer to be brought up to date."""
+        upkeep, began = self.upkeep, time.perf_counter()
         for state in upkeep.held.values():
             upkeep.store.tidy(self.moving, state)
+        if self.expected is not None:
+            stages = self._stages
+            took = self._took + after + time.perf_counter() - began
+            upkeep.observe(took, len(stages) * min(stages, default=0.0))
         keep_within(upkeep, self.moving, self.prediction)
 
 

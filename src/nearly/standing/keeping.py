@@ -40,10 +40,13 @@ def _top(plan: Plan) -> Plan:
 
 
 def keep_within(upkeep: Upkeep, found: Moving, prediction: Prediction | None, made: Mapping[Plan, Plan] | None = None) -> None:
-    """Keep what the next delta needs, and nothing else; by measured bytes within the budget."""
+    """Keep what the next delta needs, and nothing else; by measured bytes within the budget.
+
+    Without a prediction, or where nothing is expected to come, what was planned before stays.
+    """
     began = time.perf_counter()
-    wanted, said = upkeep.planned, upkeep.planned_for if prediction is None else prediction
-    if prediction is not None or wanted is None:
+    wanted, said = upkeep.planned, prediction or upkeep.planned_for
+    if prediction or wanted is None:
         wanted = upkeep.choose(upkeep.tables, said)
     for attempt in range(4):
         _build(upkeep, found, wanted, made or {})

@@ -6,7 +6,7 @@ Filters and projections belong to the scan below them, as in the paper.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nearly.plan.nodes import Apply, Filter, GroupBy, Join, Limit, Plan, Project, Scan, SetOperation, Sort, Values
@@ -23,6 +23,8 @@ SCAN, ROWS, SORT, AGGREGATE, JOIN, UNION, WHOLE = "scan", "rows", "sort", "aggre
 _WIDTHS: dict[DataType, float] = {BOOLEAN: 1, BYTE: 1, SHORT: 2, INT: 4, DATE: 4, FLOAT: 4}
 _TEXT = 28.0
 """Bytes of a text in memory, about: its descriptor, and what does not fit into it."""
+RUN = 2_048
+"""Rows that are read to have one of them that went: it lies among others."""
 FEWEST_WAIT = 0.001
 """At least this share of a side's rows is taken to wait, until they are counted."""
 
@@ -45,8 +47,8 @@ class WaitingRows:
 class Operator:
     """One operator: the plan whose rows it gives, how many, and of how many bytes; `read` counts values taken from files.
 
-    With `shrinks`, some of its rows are expected to go. Of a join, `waiting` are rows of the left and the right side that wait for
-    the other one, where that is expected to grow by keys.
+    With `shrinks`, some of its rows are expected to go; `sought` counts the values of files among which those of a table lie.
+    Of a join, `waiting` are rows of the left and the right side that wait for the other one, where it is expected to grow by keys.
     """
 
     kind: str
@@ -60,6 +62,7 @@ class Operator:
     join: str = ""
     incremental: bool = True
     shrinks: bool = False
+    sought: float = 0.0
     waiting: tuple[WaitingRows | None, WaitingRows | None] = (None, None)
 
     @property
@@ -81,14 +84,14 @@ class Operator:
 class Sizes:
     """What is known of sizes: the tables, how many of their rows will come or go, and rows and widths that were measured.
 
-    Rows are expected to go of the tables that `shrink`.
+    Of tables that `shrink` some rows are expected to go.
     """
 
     find_table: FindTable
     expected: Mapping[str, float]
     rows: Mapping[Plan, float] = field(default_factory=dict)
     widths: Mapping[Plan, float] = field(default_factory=dict)
-    shrink: Collection[str] = ()
+    shrink: Mapping[str, float] = field(default_factory=dict)
     _known: dict[Plan, Size] = field(default_factory=dict)
 
     def of(self, plan: Plan) -> float:
@@ -145,10 +148,11 @@ def _scan(plan: Plan, leaf: Plan, sizes: Sizes) -> Operator:
     if not isinstance(leaf, Scan):
         return Operator(SCAN, plan, rows, 0.0, rows, sizes.width(plan))
     stored = float(sizes.find_table(leaf.table).rows)
-    change = sizes.expected.get(leaf.table.lower(), 0.0) * min(1.0, rows / stored if stored else 1.0)
-    read = (stored + sizes.expected.get(leaf.table.lower(), 0.0)) * max(1.0, sum(_values(each.type) for each in leaf.fields))
-    shrinks = leaf.table.lower() in sizes.shrink
-    return Operator(SCAN, plan, rows, change, rows + change, sizes.width(plan), read=read, shrinks=shrinks)
+    name, values = leaf.table.lower(), max(1.0, sum(_values(each.type) for each in leaf.fields))
+    change = sizes.expected.get(name, 0.0) * min(1.0, rows / stored if stored else 1.0)
+    read, went = (stored + sizes.expected.get(name, 0.0)) * values, sizes.shrink.get(name, 0.0)
+    sought = min(stored, went * RUN) * values
+    return Operator(SCAN, plan, rows, change, rows + change, sizes.width(plan), read=read, shrinks=went > 0, sought=sought)
 
 
 def _made(kind: str, plan: Plan, inputs: tuple[Operator, ...], sizes: Sizes, change: float) -> Operator:

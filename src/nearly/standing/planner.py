@@ -1,6 +1,6 @@
 """Which states to keep for the next delta: the dynamic programme of DISS over (operator, memory, change or all rows).
 
-D(m) and F(m) are the least seconds in which an operator and all below it give their change, or all their rows, with states of m
+D(m) and F(m) are the least cost at which an operator and all below it give their change, or all their rows, with states of m
 bytes; between them, their change and the rows that another change meets. All fall in steps, so they are lists of steps: the least
 memory (and disk) for each cost. Two inputs share memory in every possible way: their lists are added by (min, +), and what another
 step beats in everything is dropped. That is exact for any budget, where a table over m would have to be as fine as the sizes, as
@@ -51,12 +51,22 @@ class StateBudget:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStep:
-    """From this much memory and disk on, so many seconds, by these choices."""
+    """From this much memory and disk on, it costs so much, by these choices, whose work takes `seconds` in all."""
 
     memory: float
     disk: float
-    seconds: float
+    cost: float
+    seconds: float = 0.0
     chosen: tuple[Chosen, ...] = ()
+
+    def and_also(self, other: BudgetStep) -> BudgetStep:
+        return BudgetStep(
+            self.memory + other.memory,
+            self.disk + other.disk,
+            self.cost + other.cost,
+            self.seconds + other.seconds,
+            self.chosen + other.chosen,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +78,7 @@ class Chosen:
 
 
 Steps = tuple[BudgetStep, ...]
-"""None of them needs as much memory, disk and seconds as another."""
+"""None of them needs as much memory and disk, and costs as much, as another."""
 FREE: Steps = (BudgetStep(0.0, 0.0, 0.0),)
 
 
@@ -86,11 +96,15 @@ class DeltaAndFull:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The choice: what is kept, the seconds that the next delta is expected to take, and what each operator does."""
+    """The choice: what is kept, the seconds that all work of the next delta is expected to take, and what each operator does.
+
+    `cost` is what was least: seconds, of which those after the answer count less, and the price of memory.
+    """
 
     keeps: tuple[Kept, ...]
     seconds: float
     chosen: tuple[Chosen, ...]
+    cost: float = 0.0
 
     @property
     def memory(self) -> float:
@@ -121,48 +135,67 @@ class StateProgramme:
 
     def _least(self, op: Operator, actions: Iterable[Action], below: Sequence[DeltaAndFull]) -> DeltaAndFull:
         steps: dict[str, list[BudgetStep]] = {CHANGE: [], MET: [], ALL: []}
+        taken = _Taken(below, self.budget)
         for action in actions:
             if self.only is not None and any(kept.plan not in self.only for kept in action.keeps):
                 continue
             for what in steps:
-                steps[what] += self._taken(op, action, action.way(what), below)
+                way = action.way(what)
+                own = self._own(op, action, way)
+                steps[what] += within((own.and_also(each) for each in taken.of(way.takes)), self.budget)
         return DeltaAndFull(*(pruned(found) for found in steps.values()))
 
-    def _taken(self, op: Operator, action: Action, way: Way, below: Sequence[DeltaAndFull]) -> Iterator[BudgetStep]:
+    def _own(self, op: Operator, action: Action, way: Way) -> BudgetStep:
+        """What an operator adds by itself. What a byte must save is part of what it costs: a step that saves less is none."""
         memory, disk = (sum(kept.bytes for kept in action.keeps if kept.place == place) for place in (MEMORY, DISK))
-        own = BudgetStep(memory, disk, way.seconds, (Chosen(op, action),) if action.keeps else ())
-        steps: Steps = (own,) if self.budget.holds(own.memory, own.disk) else ()
-        for what, functions in zip(way.takes, below, strict=True):
-            steps = added(steps, functions.of(what), self.budget)
-        yield from steps
+        cost = self.prices.weighed(way) + self.prices.room * memory
+        return BudgetStep(memory, disk, cost, way.seconds, (Chosen(op, action),) if action.keeps else ())
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What the actions of an operator take from its inputs: many take the same, for which the budget is divided once."""
+
+    below: Sequence[DeltaAndFull]
+    budget: StateBudget
+    _known: dict[tuple[str, ...], Steps] = field(default_factory=dict)
+
+    def of(self, takes: tuple[str, ...]) -> Steps:
+        if takes not in self._known:
+            steps = FREE
+            for what, functions in zip(takes, self.below, strict=True):
+                steps = added(steps, functions.of(what), self.budget)
+            self._known[takes] = steps
+        return self._known[takes]
 
 
 def added(first: Steps, second: Steps, budget: StateBudget) -> Steps:
     """All ways to divide a budget between two."""
-    if second is FREE:
-        return first
-    sums = (
-        BudgetStep(a.memory + b.memory, a.disk + b.disk, a.seconds + b.seconds, a.chosen + b.chosen) for a in first for b in second
-    )
-    return pruned(each for each in sums if budget.holds(each.memory, each.disk))
+    if first is FREE or second is FREE:
+        return second if first is FREE else first
+    return pruned(within((a.and_also(b) for a in first for b in second), budget))
+
+
+def within(steps: Iterable[BudgetStep], budget: StateBudget) -> Iterator[BudgetStep]:
+    return (each for each in steps if budget.holds(each.memory, each.disk))
 
 
 def pruned(steps: Iterable[BudgetStep]) -> Steps:
     """Only the steps that no other one beats.
 
-    Of those with less memory, `disks` and `seconds` hold the ones that are not beaten in both, by disk: seconds fall.
+    Of those with less memory, `disks` and `costs` hold the ones that are not beaten in both, by disk: costs fall.
     """
     found: list[BudgetStep] = []
-    disks, seconds = list[float](), list[float]()
-    for step in sorted(steps, key=lambda each: (each.memory, each.disk, each.seconds)):
+    disks, costs = list[float](), list[float]()
+    for step in sorted(steps, key=lambda each: (each.memory, each.disk, each.cost)):
         place = bisect_right(disks, step.disk)
-        if place and seconds[place - 1] <= step.seconds:
+        if place and costs[place - 1] <= step.cost:
             continue
         found.append(step)
         start = end = bisect_left(disks, step.disk)
-        while end < len(disks) and seconds[end] >= step.seconds:
+        while end < len(disks) and costs[end] >= step.cost:
             end += 1
-        disks[start:end], seconds[start:end] = [step.disk], [step.seconds]
+        disks[start:end], costs[start:end] = [step.disk], [step.cost]
     return tuple(found) if len(found) <= MOST_STEPS else _thinned(found)
 
 
@@ -172,7 +205,7 @@ def _thinned(steps: Sequence[BudgetStep]) -> Steps:
     best: dict[int, BudgetStep] = {}
     for step in steps:
         part = math.ceil((step.memory - steps[0].memory) / unit)
-        if part not in best or step.seconds < best[part].seconds:
+        if part not in best or step.cost < best[part].cost:
             best[part] = step
     return tuple(best.values())
 
@@ -183,14 +216,14 @@ def choose(
 ) -> Planned:  # fmt: skip
     """The cheapest choice within a budget: to give the change of the root or all its rows, with `whole` the latter.
 
-    Where memory has a price, it counts; the seconds are those of the work alone.
+    Where memory has a price, it counts.
     """
     functions = StateProgramme(prices, budget, allowed or Allowed(), only).functions(root)
     steps = functions.full if whole else (*functions.change, *functions.full)
-    best = min(steps, key=lambda each: (each.seconds + prices.room * each.memory, each.memory, each.disk))
+    best = min(steps, key=lambda each: (each.cost, each.memory, each.disk))
     keeps: dict[tuple[object, str], Kept] = {}
     for chosen in best.chosen:
         for kept in chosen.action.keeps:
             before = keeps.get((kept.plan, kept.place))
             keeps[kept.plan, kept.place] = kept if before is None or before.join is None else before
-    return Planned(tuple(keeps.values()), best.seconds, best.chosen)
+    return Planned(tuple(keeps.values()), best.seconds, best.chosen, best.cost)

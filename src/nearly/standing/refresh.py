@@ -111,8 +111,9 @@ def _keep_up(courses: Sequence[StandingCourse], brought: set[str]) -> None:
     began = time.perf_counter()
     try:
         _bring_states(courses, brought, {state.table for course in courses for state in course.upkeep.held.values()})
+        after = time.perf_counter() - began
         for course in courses:
-            course.keep()
+            course.keep(after)
             course.upkeep.made_seconds = time.perf_counter() - began
     except (NativeFailure, Unsupported) as trouble:
         logger.info("what is kept could not be brought up to date (%s); the next answers are computed as a whole", trouble)

@@ -39,7 +39,7 @@ FREE = StateBudget(float("inf"), float("inf"))
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The last refresh from changes: the seconds that the planner said, those it took, and those of them that any change takes."""
+    """The last refresh from changes: the seconds that the planner said, those of all its work, and those that any change takes."""
 
     said: float
     took: float
@@ -167,7 +167,7 @@ class Upkeep:
             known[plan] = share * sum(tables[name].rows for name in tables_of(plan))
         known |= {plan: float(state.rows) for plan, state in self.held.items()}
         coming = {name: each.rows for name, each in expected.items()}
-        shrink = {name for name, each in expected.items() if each.deleted}
+        shrink = {name: each.deleted for name, each in expected.items() if each.deleted}
         return operators(self.plan, Sizes(lambda name: tables[name.lower()].schema, coming, known, self.widths, shrink))
 
     def prices(self) -> Prices:
@@ -176,13 +176,13 @@ class Upkeep:
         return Prices(constants, cores, HORIZON, frozenset(self.held), disk=self.budget.disk > 0, room=room)
 
     def choose(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:
-        """What to keep for the next delta."""
+        """What to keep for the next delta; where nothing will change, nothing need be."""
         began = time.perf_counter()
-        root = self.root(tables, prediction)
-        found = choose(root, self.prices(), self.budget, self.allowed, whole=True)
-        found = replace(found, seconds=self._work(root, [kept.plan for kept in found.keeps]))
+        found = choose(self.root(tables, prediction), self.prices(), self.budget, self.allowed, whole=True)
         if self.fixed is not None:
             found = Planned(tuple(Kept(plan, 0.0) for plan in self.fixed), found.seconds, ())
+        elif not prediction:
+            found = Planned((), 0.0, ())
         elif self.forced is None and self.whole_seconds and self.expected(found.seconds) > self.whole_seconds:
             found = Planned((), self.whole_seconds, ())
         self.plan_seconds, self.planned_for = time.perf_counter() - began, prediction
@@ -190,7 +190,7 @@ class Upkeep:
 
     def _work(self, root: Operator, kept: Collection[Plan]) -> float:
         """The seconds of a delta with these states, those after the answer included: all of them must be worth it."""
-        prices = replace(self.prices(), later=1.0)
+        prices = replace(self.prices(), later=1.0, room=0.0)
         return choose(root, prices, FREE, self.allowed, whole=True, only=frozenset(kept)).seconds
 
     def expected(self, seconds: float) -> float:
@@ -209,7 +209,7 @@ class Upkeep:
         self.whole_seconds, self.slower = took, min(max(took / max(said, 1e-6), 1.0), SLOWEST)
 
     def observe(self, took: float, fixed: float) -> None:
-        """Learn from a refresh from changes."""
+        """Learn from a refresh from changes: all its work counts, that after the answer included, as in what was said of it."""
         if self.said > 0:
             self.costs.observe(f"standing {CHANGE}", self.costs.corrected(f"standing {CHANGE}", self.slower * self.said), took)
             self.observed = Observed(self.said, took, min(took, fixed))
@@ -223,6 +223,6 @@ class Upkeep:
             if expected <= SURE * self.whole_seconds:
                 return True, expected
         root = self.root(tables, changed)
-        self.said, whole = self._work(root, self.held), self._work(root, ())
-        change, all_ = self.expected(self.said), self.whole_seconds or whole
+        self.said = self._work(root, self.held)
+        change, all_ = self.expected(self.said), self.whole_seconds or self._work(root, ())
         return change <= (SURE if foreseen else UNFORESEEN) * all_, min(change, all_)

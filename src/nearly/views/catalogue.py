@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from nearly.engine.changes.changes import Changes
-from nearly.engine.deltas.versions import scans_of
 from nearly.engine.engine import Engine
 from nearly.engine.storage.catalog import check_name
 from nearly.engine.storage.layouts import AT, Table
@@ -146,12 +145,9 @@ class Views:
             )
             stored = planned.stored
             values = {} if stored is None else values_now(self.engine, stored.kept, source.inputs, scans(groups))
-            state = State(versions_of(planned.inputs), leaves, (made,), values, kept)
+            state = State(versions_of(planned.inputs), leaves, (made,), values, kept, planned.reads)
             commit_whole(self.engine, name, planned, redefined(definition, planned), staged, state, replaced)
         drop_groups(self.engine, name, kept)
-        if planned.stored is not None:  # who reads a change first reads it for this view, too
-            for scan in scans_of(planned.stored.kept):
-                self.engine.native.recent.expect(scan.table.partition(AT)[0], (each.source for each in scan.fields))
 
     def _planned(self, name: str, definition: ViewDefinition) -> PlannedView:
         """The view's plans over inputs that are of the same tables: views below are refreshed where they are not."""

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
+from nearly.engine.deltas.versions import scans_of
 from nearly.engine.engine import Engine
 from nearly.engine.planner import Prepared
 from nearly.engine.storage.catalog import Catalog, Snapshot
-from nearly.engine.storage.layouts import Table
+from nearly.engine.storage.layouts import AT, Table
 from nearly.errors import NearlyError, SchemaError, Unsupported, unknown
 from nearly.plan.nodes import Plan, Scan
 from nearly.plan.remembered import Remembered
@@ -40,6 +41,14 @@ class PlannedView:
     def inputs(self) -> tuple[Table, ...]:
         """The tables and views that it is made of."""
         return self.prepared.snapshot
+
+    @property
+    def reads(self) -> dict[str, list[str]]:
+        """The columns that its query reads, by table; none where that only Spark knows."""
+        found: dict[str, dict[str, None]] = {}
+        for scan in scans_of(self.stored.kept) if self.stored is not None else ():
+            found.setdefault(scan.table.partition(AT)[0], {}).update(dict.fromkeys(each.source for each in scan.fields))
+        return {table: list(columns) for table, columns in found.items()}
 
     @property
     def is_plain(self) -> bool:

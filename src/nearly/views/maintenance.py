@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from nearly.engine.changes.changes import Changes
@@ -20,7 +20,7 @@ from nearly.plan.depth import deep_recursion
 from nearly.views.definition import RememberedPlans
 from nearly.views.kept_groups import drop_groups, noted
 from nearly.views.moving import Move, Pinned, definition_of, is_elsewhere
-from nearly.views.states import At, State, state_of, versions_of
+from nearly.views.states import At, State, reads_in, state_of, versions_of
 
 logger = logging.getLogger(__name__)
 
@@ -104,6 +104,7 @@ class Maintenance:
                 raise Overtaken
             moved = self._moved(state, pinned)
             if moved.inputs != state.inputs or is_elsewhere(self.engine, definition_of(table)):
+                self._expect()
                 table = Move(self.engine, table, state, moved, pinned, self.plans).done(progress)
                 kept = self.state(name).groups
                 if kept.keys() != state.groups.keys():  # those that are no longer asked for
@@ -115,6 +116,13 @@ class Maintenance:
             if each.base.gone > COMPACTED or len(each.base.vectors) > COMPACTED_FILES:
                 self.changes.compact_later(each)
         return table
+
+    def _expect(self) -> None:
+        """Who reads a change first reads it for all views, those that other sessions made included."""
+        for view in self.engine.catalog.views:
+            with suppress(UnknownName):  # it was dropped meanwhile
+                for table, columns in reads_in(self.engine.catalog.noted(view)[1]).items():
+                    self.engine.native.recent.expect(table, columns)
 
     @contextmanager
     def _turn(self, name: str) -> Iterator[None]:

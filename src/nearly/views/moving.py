@@ -260,7 +260,7 @@ class Move:
             staged = self._written(temporary, progress, definition.sample is not None)
             refuse_no_key(self.engine, NewRows.of(staged), definition.key and planned.key)
             done = self._record(WHOLE, told(reason), (staged.layout.rows, 0, self.table.rows), estimates)
-            return commit_whole(self.engine, self.table.name, planned, definition, staged, self.new.after(done), replaced=True)
+            return commit_whole(self.engine, self.table.name, planned, definition, staged, self._state(done), replaced=True)
 
     def _compared(self, reason: Reason | None, estimates: Mapping[str, float], temporary: Path, progress: Progress | None) -> Table:
         """Commit in which rows those that were computed anew differ from those that are stored."""
@@ -305,7 +305,11 @@ class Move:
         if groups:
             contents = {batch.table.name: batch.content for batch in batches}
             self.new = replace(self.new, groups=noted([each for each, _ in groups], self.old.groups, contents))
-        return commit_changes(self.engine, self.table, batches, self.new.after(done))
+        return commit_changes(self.engine, self.table, batches, self._state(done))
+
+    def _state(self, done: Refresh) -> State:
+        """What is noted of the view after this refresh."""
+        return replace(self.new, reads=self.planned.reads).after(done)
 
     def _record(self, strategy: str, reason: str, counts: tuple[int, int, int], estimates: Mapping[str, float]) -> Refresh:
         most = self.most if strategy in estimates and strategy != WHOLE else 0.0

@@ -6,7 +6,7 @@ It is committed with the rows, so that both are old or both are new.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -60,7 +60,8 @@ class State:
     """`inputs` are the tables and views that a view is made of, `leaves` the tables below them, all in one consistent version.
 
     `values` are the single values inside the view's query in these versions, as JSON can hold them; `groups` tell by what they
-    compute which tables hold the groups inside it, and the content that these have then.
+    compute which tables hold the groups inside it, and the content that these have then. `reads` are the columns that its query
+    reads, by table.
     """
 
     inputs: Mapping[str, At]
@@ -68,6 +69,7 @@ class State:
     refreshes: tuple[Refresh, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    reads: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -75,6 +77,7 @@ class State:
         return {
             "inputs": _stored(self.inputs), "leaves": _stored(self.leaves), "refreshes": [each.content for each in self.refreshes],
             "values": dict(self.values), "groups": {name: list(at) for name, at in self.groups.items()},
+            "reads": reads_in({"reads": self.reads}),
         }  # fmt: skip
 
     def after(self, refresh: Refresh) -> State:
@@ -85,7 +88,12 @@ def state_of(notes: Mapping[str, Any]) -> State:
     """The state of which the notes were made."""
     refreshes = tuple(Refresh(dt.datetime.fromisoformat(time), *rest) for time, *rest in notes["refreshes"])
     groups = {name: (table, content) for name, (table, content) in notes.get("groups", {}).items()}
-    return State(_read(notes["inputs"]), _read(notes["leaves"]), refreshes, notes.get("values", {}), groups)
+    return State(_read(notes["inputs"]), _read(notes["leaves"]), refreshes, notes.get("values", {}), groups, reads_in(notes))
+
+
+def reads_in(notes: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The columns that a view's query reads, by table; none where they were not noted."""
+    return {table: list(columns) for table, columns in notes.get("reads", {}).items()}
 
 
 def versions_of(tables: Iterable[Table]) -> dict[str, At]:

@@ -6,7 +6,7 @@ and the rows for all of them are not many more or were asked for before, these a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -27,12 +27,15 @@ MOST_KEYS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The rows of a table around a column of a change: the query of its keys, and what tells them apart from others."""
+    """The rows of a table around a column of a change, `known`: the query of its keys, and what tells them apart from others."""
 
     keys: str
     table: Table
+    files: tuple[str, ...] | None
     column: str
     identity: Hashable
+    moved: Moved
+    known: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +47,28 @@ class Neighbours:
     rows: Mapping[str, int]
     """Rows of what can be read by name and has some."""
 
-    def around(self, name: str, column: str, keys: Domain, asked: int) -> Around | None:
+    def around(self, table: Table, files: tuple[str, ...] | None, column: str, keys: Domain, asked: int) -> Around | None:
         """All rows around a column of a change, where the keys asked for, so many at most, are some of its values.
 
-        A sample asks for few of them.
+        They lie in some files of the table, where these are given. A sample asks for few of them.
         """
         if self.tables.tests:
             return None
-        table, own = self.tables.kernel.catalog.table(name), self._moved(keys[0])
+        own = self._moved(keys[0])
         for moved, known in self._columns(table, column, own, keys[1]):
             size, is_wider = self._compared(moved, known, own, keys[1])
             if not is_wider or size > MOST_KEYS * table.rows:
                 continue
-            identity = (self._identity(moved, known), table.content, table.base.files, column)
+            identity = (self._identity(moved, known), table.content, table.base.files, files, column)
             if not self.tables.kernel.recent.was_asked(identity) and size > FAR_MORE * asked:
                 return None
-            return Around(_distinct(moved, known), table, column, identity)
+            return Around(_distinct(moved, known), table, files, column, identity, moved, known)
         return None
+
+    def has(self, around: Around, keys: Domain) -> bool:
+        """Whether some keys are among those of rows that were found."""
+        own = self._moved(keys[0])
+        return (around.moved, around.known) == (own, keys[1]) or self._compared(around.moved, around.known, own, keys[1])[1]
 
     def _moved(self, change: str) -> Moved:
         return next(moved for moved in self.tables.moved.values() if moved.names.source == change)
@@ -93,12 +101,12 @@ class Neighbours:
         ]
         return [*found, *([(own, key)] if key != column and own.after.column(key).type == type_ else [])]
 
-    def keep(self, around: Around, keys: str) -> pa.Table:
+    def keep(self, around: Around, keys: Callable[[], str]) -> pa.Table:
         """The rows whose keys are in a temporary table; columns that nobody asked for yet are read."""
         kernel = self.tables.kernel
-        lookup = KeyLookup(kernel.reader, self.space, around.table, around.column, keys)
 
         def read(wanted: Sequence[str]) -> pa.Table:
+            lookup = KeyLookup(kernel.reader, self.space, around.table, around.column, keys(), around.files)
             return self.space.table(lookup.rows_in_order(wanted))
 
         few = around.column in around.table.key  # of any other value there may be many rows

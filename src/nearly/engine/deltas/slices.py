@@ -1,8 +1,8 @@
 """Rows of large tables by key, read once: stages ask for the same keys of a table again and again, in both of its versions.
 
 A slice has all rows of a table whose value in one column is among some keys; it grows when keys are asked for that it lacks. Of a
-table that moved the present version is read, and the one before is made of it by what came and went. Of a table that the plan reads
-a sample of, a slice has the rows in the sample.
+table that moved it has the rows that stayed: with those that came they are the present ones, with those that went the ones before.
+Of a table that the plan reads a sample of, a slice has the rows in the sample.
 Law: a semi join over a slice that has its keys gives what it gives over the table.
 """
 
@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from nearly.engine.deltas.lookups import MOST_LOOKED_UP, KeyLookup, equality, is_part
-from nearly.engine.deltas.neighbours import Neighbours
+from nearly.engine.deltas.lookups import MOST_LOOKED_UP, KeyLookup, blocks_of, is_part
+from nearly.engine.deltas.neighbours import Around, Neighbours
 from nearly.engine.deltas.reading import TableReader
 from nearly.engine.deltas.workspace import Workspace
 from nearly.engine.jobs.native_kernel import STATIC_ROWS
 from nearly.engine.native.pieces import blocks_with
-from nearly.plan.expressions import Call, Column, conjuncts
-from nearly.plan.nodes import Input, Join, Output, Plan, Project, Scan
+from nearly.engine.storage.differences import stayed
+from nearly.engine.storage.layouts import Table
+from nearly.plan.expressions import Call, Column, Literal, conjuncts
+from nearly.plan.nodes import Filter, Input, Join, Output, Plan, Project, Scan, SetOperation
 from nearly.plan.quoting import native_name
-from nearly.plan.types import DATE, DOUBLE, FLOAT, INTEGERS
+from nearly.plan.types import BOOLEAN, DATE, INTEGERS, LONG
 from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.delta.domains import domain
 from nearly.rewrite.delta.sharpen import origin
@@ -43,10 +45,25 @@ class KeyTable:
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """The temporary tables of a slice: its rows, and the keys it has."""
+    """The tables of a slice: its rows, and the keys it has, which are those `around` a change, where this is known, and others."""
 
     rows: str
     keys: str
+    around: Around | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Lying:
+    """A table that is sliced, or some of its files, and which rows of a change these lack: those with weights above or below 0."""
+
+    table: Table
+    files: tuple[str, ...] | None = None
+    change: str | None = None
+    sign: str = ">"
+
+    @property
+    def name(self) -> str:
+        return self.table.name.lower()
 
 
 @dataclass(slots=True)
@@ -62,6 +79,10 @@ class Slices:
     show_changes: Callable[[], None]
     """Lets changes be read by name."""
     _made: dict[tuple[str, str], _Slice] = field(default_factory=dict)
+    _lying: dict[str, _Lying] = field(default_factory=dict)
+    _with_keys: set[str] = field(default_factory=set)
+    """The tables of keys that are there."""
+    _empty: set[str] = field(default_factory=set)
 
     def applied(self, plan: Plan) -> Plan:
         """The plan with slices in the place of large tables that are asked for keys only."""
@@ -81,91 +102,111 @@ class Slices:
 
     def _is_worth_it(self, scan: Scan, column: str, keys: KeyTable) -> bool:
         """Whether a slice spares more than it takes: keys alone are read quicker than rows, save in few blocks."""
-        name, table = scan.table.lower(), self.tables.kernel.catalog.table(scan.table)
-        is_alone = all(field.source == column for field in scan.fields) and len(self.tables.columns_of(table)) > 1
-        if not is_alone or (name, column) in self._made:
+        lying = self._lies(scan.table)
+        is_alone = all(field.source == column for field in scan.fields) and len(self.tables.columns_of(lying.table)) > 1
+        if not is_alone or (lying.name, column) in self._made:
             return True
-        if table.column(column).type not in (*INTEGERS, DATE) or self.rows.get(keys.rows, 0) > MOST_LOOKED_UP:
+        if lying.table.column(column).type not in (*INTEGERS, DATE) or self.rows.get(keys.rows, 0) > MOST_LOOKED_UP:
             return False
         self.show_changes()
         values = [value for (value,) in self.space.execute(keys.distinct)]
-        return is_part(blocks_with(table.base.blocks, column, values), table)
+        blocks = blocks_of(lying.table, lying.files)
+        return is_part(blocks_with(blocks, column, values), blocks)
+
+    def _lies(self, name: str) -> _Lying:
+        """What is sliced for a table: of both versions of one that moved, where files tell it, the rows that stayed."""
+        if name.lower() not in self._lying:
+            self._lying[name.lower()] = self._found(name.lower())
+        return self._lying[name.lower()]
+
+    def _found(self, name: str) -> _Lying:
+        for now, moved in self.tables.moved.items():
+            signs = {now: ">", moved.names.before.lower(): "<"}
+            files = stayed(moved.before, moved.after) if name in signs and moved.names.source in self.rows else None
+            if files is not None:
+                return _Lying(moved.after, files, moved.names.source, signs[name])
+        return _Lying(self.tables.kernel.catalog.table(name), self.tables.files.get(name))
 
     def _slice(self, scan: Scan, column: str, keys: KeyTable) -> Plan:
-        """A scan over the slice that has these keys."""
+        """A scan over the slice that has these keys, and over what it lacks of a change."""
         self.show_changes()
-        made = self._having(scan.table.lower(), column, keys)
+        lying = self._lies(scan.table)
+        made = self._having(lying, column, keys)
         read = tuple(dict.fromkeys(Column(each.type, each.source) for each in scan.fields))
         outputs = tuple(Output(each.name, Column(each.type, each.source)) for each in scan.fields)
-        return Project(Input(made.rows, read), outputs)
+        rows = Project(Input(made.rows, read), outputs)
+        if lying.change is None:
+            return rows
+        weight = Column(LONG, WEIGHT)
+        others = Filter(Input(lying.change, (*read, weight)), Call(BOOLEAN, lying.sign, (weight, Literal(LONG, 0))))
+        moved = Project(others, outputs)
+        return moved if made.rows in self._empty else SetOperation(rows, moved, "union", True, scan.columns)
 
-    def _having(self, table: str, column: str, keys: KeyTable) -> _Slice:
-        """The slice of a table by a column, which has the rows of these keys; of a table as it was, made from that as it is."""
-        newer = self._newer(table)
-        now = self._having(newer, column, keys) if newer is not None else None
-        made = self._made.get((table, column))
+    def _having(self, lying: _Lying, column: str, keys: KeyTable) -> _Slice:
+        """The slice of a table by a column, which has the rows of these keys."""
+        known = (lying.name, column)
+        made = self._made.get(known)
         if made is None:
-            made = self._begun(table, column, keys, now)
-            self._made[table, column] = made
+            self._made[known] = self._begun(lying, column, keys)
+        elif not self._has(made, keys):
+            self._made[known] = self._grown(made, lying, column, keys)
+        return self._made[known]
+
+    @property
+    def _neighbours(self) -> Neighbours:
+        return Neighbours(self.tables, self.space, self.rows)
+
+    def _has(self, made: _Slice, keys: KeyTable) -> bool:
+        """Whether a slice is known to have some keys."""
+        known = domain(keys.rows, keys.column, self.plans)
+        return made.around is not None and known is not None and self._neighbours.has(made.around, known)
+
+    def _begun(self, lying: _Lying, column: str, keys: KeyTable) -> _Slice:
+        known, asked = domain(keys.rows, keys.column, self.plans), self.rows.get(keys.rows, 0)
+        around = None if known is None else self._neighbours.around(lying.table, lying.files, column, known, asked)
+        number = len(self._made)
+        made = _Slice(f"slice {number} of {lying.name}", f"keys {number} of {lying.name}", around)
+        if around is None:
+            count = self.space.keep(made.keys, keys.distinct)
+            self._with_keys.add(made.keys)
+            self._note(made, self.space.keep(made.rows, self._rows(lying, column, made.keys, count)))
         else:
-            self._grow(made, table, column, keys)
+            found = self._neighbours.keep(around, lambda: self._keys(made))
+            self.space.show(made.rows, found)
+            self._note(made, found.num_rows)
         return made
 
-    def _newer(self, table: str) -> str | None:
-        """The present version of a table that is asked for as it was; doubles are read, since 0.0 would be taken for -0.0."""
-        for name, moved in self.tables.moved.items():
-            if table == moved.names.before.lower() and moved.parts:
-                columns = self.tables.columns_of(moved.after)
-                return None if any(moved.after.column(each).type in (FLOAT, DOUBLE) for each in columns) else name
-        return None
+    def _note(self, made: _Slice, rows: int) -> None:
+        if not rows:
+            self._empty.add(made.rows)
 
-    def _begun(self, table: str, column: str, keys: KeyTable, now: _Slice | None) -> _Slice:
-        made = _Slice(f"slice {len(self._made)} of {table}", f"keys {len(self._made)} of {table}")
-        if now is not None:
-            self.space.keep(made.keys, f"SELECT k FROM {native_name(now.keys)}")
-            self.space.keep(made.rows, self._as_it_was(table, column, made.keys, now))
-            return made
-        neighbours, known = Neighbours(self.tables, self.space, self.rows), domain(keys.rows, keys.column, self.plans)
-        around = neighbours.around(table, column, known, self.rows.get(keys.rows, 0)) if known is not None else None
-        count = self.space.keep(made.keys, keys.distinct if around is None else around.keys)
-        if around is not None:
-            self.space.keep_given(made.rows, neighbours.keep(around, made.keys))
-        else:
-            self.space.keep(made.rows, self._rows(table, column, made.keys, count))
-        return made
+    def _keys(self, made: _Slice) -> str:
+        """The table of a slice's keys, which nobody may need."""
+        if made.around is not None and made.keys not in self._with_keys:
+            self.space.keep(made.keys, made.around.keys)
+            self._with_keys.add(made.keys)
+        return made.keys
 
-    def _grow(self, made: _Slice, table: str, column: str, keys: KeyTable) -> None:
-        """Have the rows of further keys."""
-        own, more = native_name(made.keys), f"more {made.keys}"
+    def _grown(self, made: _Slice, lying: _Lying, column: str, keys: KeyTable) -> _Slice:
+        """A slice with the rows of further keys, too."""
+        own, more = native_name(self._keys(made)), f"more {made.keys}"
         lacking = f"SELECT n.k FROM ({keys.distinct}) AS n ANTI JOIN {own} AS o ON n.k IS NOT DISTINCT FROM o.k"
         count = self.space.keep(more, lacking)
-        if count:
-            newer = self._newer(table)
-            now = None if newer is None else self._made[newer, column]
-            rows = self._rows(table, column, more, count) if now is None else self._as_it_was(table, column, more, now)
-            self.space.execute(f"INSERT INTO {native_name(made.rows)} {rows}")
-            self.space.execute(f"INSERT INTO {own} SELECT k FROM {native_name(more)}")
+        if not count:
+            return made
+        grown = _Slice(f"{made.rows} and more", f"{made.keys} and more", made.around)
+        columns = ", ".join(map(native_name, self.tables.columns_of(lying.table)))
+        further = self._rows(lying, column, more, count)
+        rows = f"SELECT {columns} FROM {native_name(made.rows)} UNION ALL SELECT {columns} FROM ({further})"
+        self._note(grown, self.space.keep(grown.rows, rows))
+        self.space.keep(grown.keys, f"SELECT k FROM {own} UNION ALL SELECT k FROM {native_name(more)}")
+        self._with_keys.add(grown.keys)
+        return grown
 
-    def _rows(self, name: str, column: str, keys: str, count: int) -> str:
+    def _rows(self, lying: _Lying, column: str, keys: str, count: int) -> str:
         """The rows of a table with some keys, as far as the plan looks at them."""
-        table = self.tables.kernel.catalog.table(name)
-        files = self.tables.files.get(name.lower())
-        wanted = KeyLookup(self.tables.kernel.reader, self.space, table, column, keys)
-        return self.tables.sampled(name, wanted.rows(self.tables.columns_of(table), count, files))
-
-    def _as_it_was(self, table: str, column: str, keys: str, now: _Slice) -> str:
-        """The rows with some keys in the version before, from those of the present one, which has the keys, and the change."""
-        moved = next(each for each in self.tables.moved.values() if each.names.before.lower() == table)
-        names = ", ".join(native_name(each) for each in self.tables.columns_of(moved.after))
-        weight = native_name(WEIGHT)  # no table of a view has a column of this name
-        both = (
-            f"SELECT {names}, 1 AS {weight} FROM {native_name(now.rows)} UNION ALL "
-            f"SELECT {names}, -{weight} AS {weight} FROM {native_name(moved.names.source)}"
-        )
-        test = f"s.{native_name(column)} {equality(self.space, keys)} n.k"
-        matching = f"SELECT s.* FROM ({both}) AS s SEMI JOIN {native_name(keys)} AS n ON {test}"
-        net = f"SELECT {names}, sum({weight})::BIGINT AS {weight} FROM ({matching}) GROUP BY ALL HAVING sum({weight}) > 0"
-        return f"SELECT {names} FROM (SELECT {names}, unnest(range({weight})) FROM ({net}))"
+        wanted = KeyLookup(self.tables.kernel.reader, self.space, lying.table, column, keys, lying.files)
+        return self.tables.sampled(lying.table.name, wanted.rows(self.tables.columns_of(lying.table), count))
 
 
 def _asked(node: Join, scan: Scan) -> tuple[str, KeyTable] | None:

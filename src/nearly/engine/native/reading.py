@@ -127,12 +127,14 @@ class NativeReader:
             found = f"(SELECT s.* FROM {found}) AS s ANTI JOIN ({gone}) AS g ON {place}"
         return f"SELECT {shown} FROM {found}" + (f" ORDER BY s.{FILE}, s.{ROW}" if in_order else "")
 
-    def runs(self, table: Table, column: str, keys: str, test: str, length: int) -> str:
+    def runs(
+        self, table: Table, column: str, keys: str, test: str, length: int, paths: Sequence[str] | None = None
+    ) -> str:  # fmt: skip
         """A query for the runs of so many rows, by file and number, in which the column of some row meets one of the keys.
 
-        Runs are those of the base layout's files; rows that were deleted are counted, but not looked at.
+        Runs are those of the base layout's files, or of some of them; rows that were deleted are counted, but not looked at.
         """
-        found = self.with_keys(table, (FILE, ROW), column, keys, test)
+        found = self.with_keys(table, (FILE, ROW), column, keys, test, paths=paths)
         return f"SELECT DISTINCT {FILE}, {ROW} // {length} FROM ({found})"
 
     def part(self, part: Part, columns: Sequence[str], weight: str, *, in_order: bool = False) -> str:

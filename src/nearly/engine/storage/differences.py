@@ -61,6 +61,14 @@ def extends(before: Layout, after: Layout) -> bool:
     return after.manifest.files[: len(files)] == files and after.vectors[: len(vectors)] == vectors
 
 
+def stayed(before: Table, after: Table) -> tuple[str, ...] | None:
+    """The files whose rows, as far as the later version of a table has them, are those of both versions; None where none tell.
+
+    Law: with what came between the two these rows are the later version, and with what went the earlier one.
+    """
+    return tuple(before.base.manifest.paths) if extends(before.base, after.base) else None
+
+
 def difference(steps: Sequence[VersionStep], logged: Iterable[Batch] = ()) -> tuple[Part, ...]:
     """What changed from the first of some descriptions of a table to the last; neighbours of the same content are the same rows.
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from nearly.plan.expressions import Column, Expression
 from nearly.plan.nodes import Filter, GroupBy, Input, Join, Limit, Output, Plan, Project, SetOperation, Sort, Window
+from nearly.plan.properties import equated
 from nearly.rewrite.delta.changed import CHANGE
 
 Domain = tuple[str, str]
@@ -52,7 +53,20 @@ def _passed(child: Plan, made: Expression | None, stages: Mapping[str, Plan]) ->
 
 
 def _of_side(plan: Join, name: str, stages: Mapping[str, Plan]) -> Domain | None:
-    """From the side that has it, unless that side's rows may be padded with nulls."""
+    """From the side that has it, unless that side's rows may be padded with nulls; or from what it must be equal to."""
     if name in plan.left.names:
-        return _traced(plan.left, name, stages) if plan.kind not in ("right", "full") else None
-    return _traced(plan.right, name, stages) if plan.kind in ("inner", "cross", "right") else None
+        found = _traced(plan.left, name, stages) if plan.kind not in ("right", "full") else None
+    else:
+        found = _traced(plan.right, name, stages) if plan.kind in ("inner", "cross", "right") else None
+    return found if found is not None or plan.kind not in ("inner", "semi") else _equal(plan, name, stages)
+
+
+def _equal(plan: Join, name: str, stages: Mapping[str, Plan]) -> Domain | None:
+    """Rows of an inner or semi join have a column's values only where the column that it is compared with has them."""
+    side = plan.right if name in plan.left.names else plan.left
+    for mine, theirs in (pair for a, b in equated(plan, ("=", "<=>")) for pair in ((a, b), (b, a))):
+        if isinstance(mine, Column) and mine.name == name and isinstance(theirs, Column) and theirs.type == mine.type:
+            found = _traced(side, theirs.name, stages)
+            if found is not None:
+                return found
+    return None

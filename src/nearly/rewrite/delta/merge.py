@@ -38,9 +38,11 @@ def merged(deltas: Deltas, plan: GroupBy, found: Partials, added: Plan, touched:
     keys = [key.column for key in plan.keys]
     before = deltas.stage("before", touched.of(deltas, deltas.old(found.plan), keys))
     both = _together(deltas, found, before, added)
-    both = deltas.stage("merged", both if keys else touched.of(deltas, both, ()))
+    both = both if keys else touched.of(deltas, both, ())
     alive = [functions.call(">", [found.alive, Literal(LONG, 0)])] if keys else []
     doubt = _doubt(found)
+    if doubt is not None:  # they are read twice
+        both = deltas.stage("merged", both)
     certain = conjunction([*alive, *([functions.call("not", [doubt])] if doubt is not None else [])])
     now = both if certain is None else Filter(both, certain)
     terms = [

@@ -137,51 +137,49 @@ select w, n from visit join (select k, count(*) n from event group by k) g on vk
 --       Project key_delta4 = touched_delta3
 --         Project touched_delta3 = k_3
 --           Input added_delta2
--- merged_delta6:
---   Aggregate by [k_3] of [count_7 = sum(count_7)]
---     Union all
---       Project k_3, count_7
---         Input before_delta5
---       Project k_3, count_7
---         Input added_delta2
--- change_delta11:
---   Filter (weight_delta10 <> 0)
---     Aggregate by [k_8, n_9] of [weight_delta10 = sum(weight_delta9)]
---       Project k_8 = k_3, n_9 = count_7, weight_delta9
+-- change_delta10:
+--   Filter (weight_delta9 <> 0)
+--     Aggregate by [k_8, n_9] of [weight_delta9 = sum(weight_delta8)]
+--       Project k_8 = k_3, n_9 = count_7, weight_delta8
 --         Union all
---           Project k_3, count_7, weight_delta7
---             Project k_3, count_7, weight_delta7 = -1
+--           Project k_3, count_7, weight_delta6
+--             Project k_3, count_7, weight_delta6 = -1
 --               Project k_3, count_7
 --                 Input before_delta5
---           Project k_3, count_7, weight_delta8
---             Project k_3, count_7, weight_delta8 = 1
+--           Project k_3, count_7, weight_delta7
+--             Project k_3, count_7, weight_delta7 = 1
 --               Project k_3, count_7
 --                 Project k_3, count_7 = coalesce(count_7, 0)
 --                   Filter (count_7 > 0)
---                     Input merged_delta6
--- change_delta14:
---   Filter (weight_delta13 <> 0)
---     Aggregate by [vk_1, w_2] of [weight_delta13 = sum(weight_delta12)]
---       Project vk_1 = vk, w_2 = w, weight_delta12 = nearly_weight
+--                     Aggregate by [k_3] of [count_7 = sum(count_7)]
+--                       Union all
+--                         Project k_3, count_7
+--                           Input before_delta5
+--                         Project k_3, count_7
+--                           Input added_delta2
+-- change_delta13:
+--   Filter (weight_delta12 <> 0)
+--     Aggregate by [vk_1, w_2] of [weight_delta12 = sum(weight_delta11)]
+--       Project vk_1 = vk, w_2 = w, weight_delta11 = nearly_weight
 --         Input visit@change
 -- change:
---   Filter (weight_delta17 <> 0)
---     Aggregate by [w_10, n_11] of [weight_delta17 = sum(weight_delta16)]
---       Project w_10 = w_2, n_11 = n_9, weight_delta16
+--   Filter (weight_delta16 <> 0)
+--     Aggregate by [w_10, n_11] of [weight_delta16 = sum(weight_delta15)]
+--       Project w_10 = w_2, n_11 = n_9, weight_delta15
 --         Union all
---           Project vk_1, w_2, k_8, n_9, weight_delta10
+--           Project vk_1, w_2, k_8, n_9, weight_delta9
 --             Join inner on (vk_1 = k_8)
---               Input change_delta11
+--               Input change_delta10
 --               Scan visit@before [vk, w]
---           Project vk_1, w_2, k_8, n_9, weight_delta13
+--           Project vk_1, w_2, k_8, n_9, weight_delta12
 --             Join inner on (vk_1 = k_8)
---               Input change_delta14
+--               Input change_delta13
 --               Project k_8 = k_3, n_9 = count_7
 --                 Aggregate by [k_3] of [count_7 = count(*)]
---                   Join semi on (k_3 <=> key_delta15)
+--                   Join semi on (k_3 <=> key_delta14)
 --                     Scan event [k]
---                     Project key_delta15 = vk_1
---                       Input change_delta14
+--                     Project key_delta14 = vk_1
+--                       Input change_delta13
 
 -- name: semi
 select vk from visit where exists (select 1 from event where k = vk and v > w)
@@ -641,28 +639,26 @@ select kind, count(*) c, count(v) n, sum(v) s, avg(v) a, sum(k) t, avg(k) m, cou
 --       Project key_delta5 = touched_delta4
 --         Project touched_delta4 = kind_2
 --           Input added_delta3
--- merged_delta7:
---   Aggregate by [kind_2] of [count_5 = sum(count_5), count_6 = sum(count_6), sum_7 = sum(sum_7), sum_9 = sum(sum_9), count_if_11 = sum(count_if_11), part_delta1 = sum(part_delta1)]
---     Union all
---       Project kind_2, count_5, count_6, sum_7, sum_9, count_if_11, part_delta1
---         Input before_delta6
---       Project kind_2, count_5, count_6, sum_7, sum_9, count_if_11, part_delta1
---         Input added_delta3
 -- change:
---   Filter (weight_delta11 <> 0)
---     Aggregate by [kind_12, c_13, n_14, s_15, a_16, t_17, m_18, i_19] of [weight_delta11 = sum(weight_delta10)]
---       Project kind_12 = kind_2, c_13 = count_5, n_14 = count_6, s_15 = sum_7, a_16 = avg_8, t_17 = sum_9, m_18 = avg_10, i_19 = count_if_11, weight_delta10
+--   Filter (weight_delta10 <> 0)
+--     Aggregate by [kind_12, c_13, n_14, s_15, a_16, t_17, m_18, i_19] of [weight_delta10 = sum(weight_delta9)]
+--       Project kind_12 = kind_2, c_13 = count_5, n_14 = count_6, s_15 = sum_7, a_16 = avg_8, t_17 = sum_9, m_18 = avg_10, i_19 = count_if_11, weight_delta9
 --         Union all
---           Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta8
---             Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta8 = -1
+--           Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta7
+--             Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta7 = -1
 --               Project kind_2, count_5, count_6, sum_7, avg_8 = average_of(sum_7, count_6), sum_9, avg_10 = average_of(cast(sum_9 as double), part_delta1), count_if_11
 --                 Input before_delta6
---           Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta9
---             Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta9 = 1
+--           Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta8
+--             Project kind_2, count_5, count_6, sum_7, avg_8, sum_9, avg_10, count_if_11, weight_delta8 = 1
 --               Project kind_2, count_5, count_6, sum_7, avg_8 = average_of(sum_7, count_6), sum_9, avg_10 = average_of(cast(sum_9 as double), part_delta1), count_if_11
 --                 Project kind_2, count_5 = coalesce(count_5, 0), count_6 = coalesce(count_6, 0), sum_7 = case((count_6 > 0), sum_7, null), sum_9, count_if_11 = coalesce(count_if_11, 0), part_delta1 = coalesce(part_delta1, 0)
 --                   Filter (count_5 > 0)
---                     Input merged_delta7
+--                     Aggregate by [kind_2] of [count_5 = sum(count_5), count_6 = sum(count_6), sum_7 = sum(sum_7), sum_9 = sum(sum_9), count_if_11 = sum(count_if_11), part_delta1 = sum(part_delta1)]
+--                       Union all
+--                         Project kind_2, count_5, count_6, sum_7, sum_9, count_if_11, part_delta1
+--                           Input before_delta6
+--                         Project kind_2, count_5, count_6, sum_7, sum_9, count_if_11, part_delta1
+--                           Input added_delta3
 
 -- name: groups_with_extremes
 select kind, min(v) lo, max(x) hi, bool_and(v > 1) every_one from event group by kind
@@ -794,29 +790,27 @@ select kind, sum(v) filter (where x > 40) s, count(*) filter (where x > 40) n fr
 --       Project key_delta5 = touched_delta4
 --         Project touched_delta4 = kind_2
 --           Input added_delta3
--- merged_delta7:
---   Aggregate by [kind_2] of [sum_5 = sum(sum_5), count_6 = sum(count_6), count_7 = sum(count_7), part_delta1 = sum(part_delta1)]
---     Union all
---       Project kind_2, sum_5, count_6, count_7, part_delta1
---         Input before_delta6
---       Project kind_2, sum_5, count_6, count_7, part_delta1
---         Input added_delta3
 -- change:
---   Filter (weight_delta11 <> 0)
---     Aggregate by [kind_8, s_9, n_10] of [weight_delta11 = sum(weight_delta10)]
---       Project kind_8 = kind_2, s_9 = sum_5, n_10 = count_6, weight_delta10
+--   Filter (weight_delta10 <> 0)
+--     Aggregate by [kind_8, s_9, n_10] of [weight_delta10 = sum(weight_delta9)]
+--       Project kind_8 = kind_2, s_9 = sum_5, n_10 = count_6, weight_delta9
 --         Filter (count_7 > 2)
 --           Union all
---             Project kind_2, sum_5, count_6, count_7, weight_delta8
---               Project kind_2, sum_5, count_6, count_7, weight_delta8 = -1
+--             Project kind_2, sum_5, count_6, count_7, weight_delta7
+--               Project kind_2, sum_5, count_6, count_7, weight_delta7 = -1
 --                 Project kind_2, sum_5, count_6, count_7
 --                   Input before_delta6
---             Project kind_2, sum_5, count_6, count_7, weight_delta9
---               Project kind_2, sum_5, count_6, count_7, weight_delta9 = 1
+--             Project kind_2, sum_5, count_6, count_7, weight_delta8
+--               Project kind_2, sum_5, count_6, count_7, weight_delta8 = 1
 --                 Project kind_2, sum_5, count_6, count_7
 --                   Project kind_2, sum_5 = case((part_delta1 > 0), sum_5, null), count_6 = coalesce(count_6, 0), count_7 = coalesce(count_7, 0), part_delta1 = coalesce(part_delta1, 0)
 --                     Filter (count_7 > 0)
---                       Input merged_delta7
+--                       Aggregate by [kind_2] of [sum_5 = sum(sum_5), count_6 = sum(count_6), count_7 = sum(count_7), part_delta1 = sum(part_delta1)]
+--                         Union all
+--                           Project kind_2, sum_5, count_6, count_7, part_delta1
+--                             Input before_delta6
+--                           Project kind_2, sum_5, count_6, count_7, part_delta1
+--                             Input added_delta3
 
 -- name: one_group
 select count(*) c, sum(v) s, min(v) m from event
@@ -921,109 +915,103 @@ select kind, k % 2 p, count(*) c, sum(v) s from event group by rollup(kind, k % 
 --         Project key_delta18 = touched_delta16, key_delta19 = touched_delta17
 --           Project touched_delta16 = set_key_delta1, touched_delta17 = set_key_delta2
 --             Input added_delta15
--- merged_delta21:
---   Aggregate by [set_key_delta1, set_key_delta2] of [rows_delta5 = sum(rows_delta5), of_set_delta4 = sum(of_set_delta4), part_delta13 = sum(part_delta13)]
---     Union all
---       Project set_key_delta1, set_key_delta2, rows_delta5, of_set_delta4, part_delta13
---         Input before_delta20
---       Project set_key_delta1, set_key_delta2, rows_delta5, of_set_delta4, part_delta13
---         Input added_delta15
--- added_delta26:
---   Filter (((rows_delta9 <> 0) or (of_set_delta8 <> 0)) or (part_delta25 <> 0))
---     Aggregate by [set_key_delta6 = kind_2] of [rows_delta9 = sum(weight_delta14), of_set_delta8 = sum((v_3 * weight_delta14)), part_delta25 = sum(weight_delta14) filter isnotnull(v_3)]
+-- added_delta25:
+--   Filter (((rows_delta9 <> 0) or (of_set_delta8 <> 0)) or (part_delta24 <> 0))
+--     Aggregate by [set_key_delta6 = kind_2] of [rows_delta9 = sum(weight_delta14), of_set_delta8 = sum((v_3 * weight_delta14)), part_delta24 = sum(weight_delta14) filter isnotnull(v_3)]
 --       Project kind_2, v_3, value_10 = (k_1 % 2), weight_delta14
 --         Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta14 = nearly_weight
 --           Input event@change
--- before_delta29:
---   Aggregate by [set_key_delta6 = kind_2] of [rows_delta9 = count(*), of_set_delta8 = sum(v_3), part_delta25 = count(v_3)]
+-- before_delta28:
+--   Aggregate by [set_key_delta6 = kind_2] of [rows_delta9 = count(*), of_set_delta8 = sum(v_3), part_delta24 = count(v_3)]
 --     Project kind_2, v_3, value_10 = (k_1 % 2)
---       Join semi on (kind_2 <=> key_delta28)
+--       Join semi on (kind_2 <=> key_delta27)
 --         Scan event@before [k, kind, v]
---         Project key_delta28 = touched_delta27
---           Project touched_delta27 = set_key_delta6
---             Input added_delta26
--- merged_delta30:
---   Aggregate by [set_key_delta6] of [rows_delta9 = sum(rows_delta9), of_set_delta8 = sum(of_set_delta8), part_delta25 = sum(part_delta25)]
---     Union all
---       Project set_key_delta6, rows_delta9, of_set_delta8, part_delta25
---         Input before_delta29
---       Project set_key_delta6, rows_delta9, of_set_delta8, part_delta25
---         Input added_delta26
--- added_delta36:
---   Filter (((rows_delta12 <> 0) or (of_set_delta11 <> 0)) or (part_delta35 <> 0))
---     Aggregate by [] of [rows_delta12 = sum(weight_delta14), of_set_delta11 = sum((v_3 * weight_delta14)), part_delta35 = sum(weight_delta14) filter isnotnull(v_3)]
+--         Project key_delta27 = touched_delta26
+--           Project touched_delta26 = set_key_delta6
+--             Input added_delta25
+-- added_delta34:
+--   Filter (((rows_delta12 <> 0) or (of_set_delta11 <> 0)) or (part_delta33 <> 0))
+--     Aggregate by [] of [rows_delta12 = sum(weight_delta14), of_set_delta11 = sum((v_3 * weight_delta14)), part_delta33 = sum(weight_delta14) filter isnotnull(v_3)]
 --       Project kind_2, v_3, value_10 = (k_1 % 2), weight_delta14
 --         Project k_1 = k, kind_2 = kind, v_3 = v, weight_delta14 = nearly_weight
 --           Input event@change
--- before_delta37:
+-- before_delta35:
 --   Join semi on True
---     Aggregate by [] of [rows_delta12 = count(*), of_set_delta11 = sum(v_3), part_delta35 = count(v_3)]
+--     Aggregate by [] of [rows_delta12 = count(*), of_set_delta11 = sum(v_3), part_delta33 = count(v_3)]
 --       Project kind_2, v_3, value_10 = (k_1 % 2)
 --         Scan event@before [k, kind, v]
 --     Limit 1
 --       Project
---         Input added_delta36
--- merged_delta38:
---   Join semi on True
---     Aggregate by [] of [rows_delta12 = sum(rows_delta12), of_set_delta11 = sum(of_set_delta11), part_delta35 = sum(part_delta35)]
---       Union all
---         Project rows_delta12, of_set_delta11, part_delta35
---           Input before_delta37
---         Project rows_delta12, of_set_delta11, part_delta35
---           Input added_delta36
---     Limit 1
---       Project
---         Input added_delta36
+--         Input added_delta34
 -- change:
---   Filter (weight_delta43 <> 0)
---     Aggregate by [kind_11, p_12, c_13, s_14] of [weight_delta43 = sum(weight_delta42)]
---       Project kind_11 = kind_6, p_12 = key_7, c_13 = count_8, s_14 = sum_9, weight_delta42
+--   Filter (weight_delta40 <> 0)
+--     Aggregate by [kind_11, p_12, c_13, s_14] of [weight_delta40 = sum(weight_delta39)]
+--       Project kind_11 = kind_6, p_12 = key_7, c_13 = count_8, s_14 = sum_9, weight_delta39
 --         Union all
---           Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta34
---             Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta34
+--           Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta32
+--             Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta32
 --               Union all
---                 Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta24
---                   Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta24
---                     Project kind_6 = set_key_delta1, key_7 = set_key_delta2, count_8 = of_set_delta3, sum_9 = of_set_delta4, grouping_id_5 = 0, weight_delta24
+--                 Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta23
+--                   Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta23
+--                     Project kind_6 = set_key_delta1, key_7 = set_key_delta2, count_8 = of_set_delta3, sum_9 = of_set_delta4, grouping_id_5 = 0, weight_delta23
 --                       Union all
---                         Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta22
---                           Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta22 = -1
+--                         Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta21
+--                           Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta21 = -1
 --                             Project set_key_delta1, set_key_delta2, of_set_delta3 = rows_delta5, of_set_delta4, rows_delta5
 --                               Input before_delta20
---                         Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta23
---                           Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta23 = 1
+--                         Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta22
+--                           Project set_key_delta1, set_key_delta2, of_set_delta3, of_set_delta4, rows_delta5, weight_delta22 = 1
 --                             Project set_key_delta1, set_key_delta2, of_set_delta3 = rows_delta5, of_set_delta4, rows_delta5
 --                               Project set_key_delta1, set_key_delta2, rows_delta5 = coalesce(rows_delta5, 0), of_set_delta4 = case((part_delta13 > 0), of_set_delta4, null), part_delta13 = coalesce(part_delta13, 0)
 --                                 Filter (rows_delta5 > 0)
---                                   Input merged_delta21
---                 Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta33
---                   Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta33
---                     Project kind_6 = set_key_delta6, key_7 = null, count_8 = of_set_delta7, sum_9 = of_set_delta8, grouping_id_5 = 1, weight_delta33
+--                                   Aggregate by [set_key_delta1, set_key_delta2] of [rows_delta5 = sum(rows_delta5), of_set_delta4 = sum(of_set_delta4), part_delta13 = sum(part_delta13)]
+--                                     Union all
+--                                       Project set_key_delta1, set_key_delta2, rows_delta5, of_set_delta4, part_delta13
+--                                         Input before_delta20
+--                                       Project set_key_delta1, set_key_delta2, rows_delta5, of_set_delta4, part_delta13
+--                                         Input added_delta15
+--                 Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta31
+--                   Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta31
+--                     Project kind_6 = set_key_delta6, key_7 = null, count_8 = of_set_delta7, sum_9 = of_set_delta8, grouping_id_5 = 1, weight_delta31
 --                       Union all
---                         Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta31
---                           Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta31 = -1
+--                         Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta29
+--                           Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta29 = -1
 --                             Project set_key_delta6, of_set_delta7 = rows_delta9, of_set_delta8, rows_delta9
---                               Input before_delta29
---                         Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta32
---                           Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta32 = 1
+--                               Input before_delta28
+--                         Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta30
+--                           Project set_key_delta6, of_set_delta7, of_set_delta8, rows_delta9, weight_delta30 = 1
 --                             Project set_key_delta6, of_set_delta7 = rows_delta9, of_set_delta8, rows_delta9
---                               Project set_key_delta6, rows_delta9 = coalesce(rows_delta9, 0), of_set_delta8 = case((part_delta25 > 0), of_set_delta8, null), part_delta25 = coalesce(part_delta25, 0)
+--                               Project set_key_delta6, rows_delta9 = coalesce(rows_delta9, 0), of_set_delta8 = case((part_delta24 > 0), of_set_delta8, null), part_delta24 = coalesce(part_delta24, 0)
 --                                 Filter (rows_delta9 > 0)
---                                   Input merged_delta30
---           Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta41
---             Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta41
---               Project kind_6 = null, key_7 = null, count_8 = of_set_delta10, sum_9 = of_set_delta11, grouping_id_5 = 3, weight_delta41
+--                                   Aggregate by [set_key_delta6] of [rows_delta9 = sum(rows_delta9), of_set_delta8 = sum(of_set_delta8), part_delta24 = sum(part_delta24)]
+--                                     Union all
+--                                       Project set_key_delta6, rows_delta9, of_set_delta8, part_delta24
+--                                         Input before_delta28
+--                                       Project set_key_delta6, rows_delta9, of_set_delta8, part_delta24
+--                                         Input added_delta25
+--           Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta38
+--             Project kind_6, key_7, count_8, sum_9, grouping_id_5, weight_delta38
+--               Project kind_6 = null, key_7 = null, count_8 = of_set_delta10, sum_9 = of_set_delta11, grouping_id_5 = 3, weight_delta38
 --                 Filter (rows_delta12 > 0)
 --                   Union all
---                     Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta39
---                       Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta39 = -1
+--                     Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta36
+--                       Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta36 = -1
 --                         Project of_set_delta10 = rows_delta12, of_set_delta11, rows_delta12
---                           Input before_delta37
---                     Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta40
---                       Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta40 = 1
+--                           Input before_delta35
+--                     Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta37
+--                       Project of_set_delta10, of_set_delta11, rows_delta12, weight_delta37 = 1
 --                         Project of_set_delta10 = rows_delta12, of_set_delta11, rows_delta12
---                           Project rows_delta12 = coalesce(rows_delta12, 0), of_set_delta11 = case((part_delta35 > 0), of_set_delta11, null), part_delta35 = coalesce(part_delta35, 0)
---                             Input merged_delta38
+--                           Project rows_delta12 = coalesce(rows_delta12, 0), of_set_delta11 = case((part_delta33 > 0), of_set_delta11, null), part_delta33 = coalesce(part_delta33, 0)
+--                             Join semi on True
+--                               Aggregate by [] of [rows_delta12 = sum(rows_delta12), of_set_delta11 = sum(of_set_delta11), part_delta33 = sum(part_delta33)]
+--                                 Union all
+--                                   Project rows_delta12, of_set_delta11, part_delta33
+--                                     Input before_delta35
+--                                   Project rows_delta12, of_set_delta11, part_delta33
+--                                     Input added_delta34
+--                               Limit 1
+--                                 Project
+--                                   Input added_delta34
 
 -- name: distinct
 select distinct kind, k % 3 p from event
@@ -1042,27 +1030,25 @@ select distinct kind, k % 3 p from event
 --         Project key_delta6 = touched_delta4, key_delta7 = touched_delta5
 --           Project touched_delta4 = kind_5, touched_delta5 = p_6
 --             Input added_delta3
--- merged_delta9:
---   Aggregate by [kind_5, p_6] of [part_delta1 = sum(part_delta1)]
---     Union all
---       Project kind_5, p_6, part_delta1
---         Input before_delta8
---       Project kind_5, p_6, part_delta1
---         Input added_delta3
 -- change:
---   Filter (weight_delta13 <> 0)
---     Aggregate by [kind_5, p_6] of [weight_delta13 = sum(weight_delta12)]
+--   Filter (weight_delta12 <> 0)
+--     Aggregate by [kind_5, p_6] of [weight_delta12 = sum(weight_delta11)]
 --       Union all
---         Project kind_5, p_6, weight_delta10
---           Project kind_5, p_6, weight_delta10 = -1
+--         Project kind_5, p_6, weight_delta9
+--           Project kind_5, p_6, weight_delta9 = -1
 --             Project kind_5, p_6
 --               Input before_delta8
---         Project kind_5, p_6, weight_delta11
---           Project kind_5, p_6, weight_delta11 = 1
+--         Project kind_5, p_6, weight_delta10
+--           Project kind_5, p_6, weight_delta10 = 1
 --             Project kind_5, p_6
 --               Project kind_5, p_6, part_delta1 = coalesce(part_delta1, 0)
 --                 Filter (part_delta1 > 0)
---                   Input merged_delta9
+--                   Aggregate by [kind_5, p_6] of [part_delta1 = sum(part_delta1)]
+--                     Union all
+--                       Project kind_5, p_6, part_delta1
+--                         Input before_delta8
+--                       Project kind_5, p_6, part_delta1
+--                         Input added_delta3
 
 -- name: union
 select k from event union select vk from visit
@@ -1096,27 +1082,25 @@ select k from event union select vk from visit
 --           Project key_delta8 = touched_delta6
 --             Project touched_delta6 = k_9
 --               Input added_delta5
--- merged_delta10:
---   Aggregate by [k_9] of [part_delta1 = sum(part_delta1)]
---     Union all
---       Project k_9, part_delta1
---         Input before_delta9
---       Project k_9, part_delta1
---         Input added_delta5
 -- change:
---   Filter (weight_delta14 <> 0)
---     Aggregate by [k_9] of [weight_delta14 = sum(weight_delta13)]
+--   Filter (weight_delta13 <> 0)
+--     Aggregate by [k_9] of [weight_delta13 = sum(weight_delta12)]
 --       Union all
---         Project k_9, weight_delta11
---           Project k_9, weight_delta11 = -1
+--         Project k_9, weight_delta10
+--           Project k_9, weight_delta10 = -1
 --             Project k_9
 --               Input before_delta9
---         Project k_9, weight_delta12
---           Project k_9, weight_delta12 = 1
+--         Project k_9, weight_delta11
+--           Project k_9, weight_delta11 = 1
 --             Project k_9
 --               Project k_9, part_delta1 = coalesce(part_delta1, 0)
 --                 Filter (part_delta1 > 0)
---                   Input merged_delta10
+--                   Aggregate by [k_9] of [part_delta1 = sum(part_delta1)]
+--                     Union all
+--                       Project k_9, part_delta1
+--                         Input before_delta9
+--                       Project k_9, part_delta1
+--                         Input added_delta5
 
 -- name: intersect_all
 select k from event intersect all select vk from visit
@@ -1314,49 +1298,47 @@ select k, v from event where v > (select avg(v) from event where kind = 1)
 --     Limit 1
 --       Project
 --         Input added_delta5
--- merged_delta7:
---   Join semi on True
---     Aggregate by [] of [part_delta1 = sum(part_delta1), part_delta2 = sum(part_delta2), part_delta3 = sum(part_delta3)]
---       Union all
---         Project part_delta1, part_delta2, part_delta3
---           Input before_delta6
---         Project part_delta1, part_delta2, part_delta3
---           Input added_delta5
---     Limit 1
---       Project
---         Input added_delta5
--- change_delta12:
---   Filter (weight_delta11 <> 0)
---     Aggregate by [avg(v)_10] of [weight_delta11 = sum(weight_delta10)]
---       Project avg(v)_10 = avg_9, weight_delta10
+-- change_delta11:
+--   Filter (weight_delta10 <> 0)
+--     Aggregate by [avg(v)_10] of [weight_delta10 = sum(weight_delta9)]
+--       Project avg(v)_10 = avg_9, weight_delta9
 --         Union all
---           Project avg_9, weight_delta8
---             Project avg_9, weight_delta8 = -1
+--           Project avg_9, weight_delta7
+--             Project avg_9, weight_delta7 = -1
 --               Project avg_9 = average_of(part_delta2, part_delta1)
 --                 Input before_delta6
---           Project avg_9, weight_delta9
---             Project avg_9, weight_delta9 = 1
+--           Project avg_9, weight_delta8
+--             Project avg_9, weight_delta8 = 1
 --               Project avg_9 = average_of(part_delta2, part_delta1)
 --                 Project part_delta1 = coalesce(part_delta1, 0), part_delta2 = case((part_delta1 > 0), part_delta2, null), part_delta3 = coalesce(part_delta3, 0)
---                   Input merged_delta7
--- change_delta15:
---   Filter (weight_delta14 <> 0)
---     Aggregate by [k_1, v_3] of [weight_delta14 = sum(weight_delta13)]
---       Project k_1 = k, v_3 = v, weight_delta13 = nearly_weight
+--                   Join semi on True
+--                     Aggregate by [] of [part_delta1 = sum(part_delta1), part_delta2 = sum(part_delta2), part_delta3 = sum(part_delta3)]
+--                       Union all
+--                         Project part_delta1, part_delta2, part_delta3
+--                           Input before_delta6
+--                         Project part_delta1, part_delta2, part_delta3
+--                           Input added_delta5
+--                     Limit 1
+--                       Project
+--                         Input added_delta5
+-- change_delta14:
+--   Filter (weight_delta13 <> 0)
+--     Aggregate by [k_1, v_3] of [weight_delta13 = sum(weight_delta12)]
+--       Project k_1 = k, v_3 = v, weight_delta12 = nearly_weight
 --         Input event@change
 -- change:
---   Filter (weight_delta17 <> 0)
---     Aggregate by [k_11, v_12] of [weight_delta17 = sum(weight_delta16)]
---       Project k_11 = k_1, v_12 = v_3, weight_delta16
---         Project k_1, v_3, weight_delta16
+--   Filter (weight_delta16 <> 0)
+--     Aggregate by [k_11, v_12] of [weight_delta16 = sum(weight_delta15)]
+--       Project k_11 = k_1, v_12 = v_3, weight_delta15
+--         Project k_1, v_3, weight_delta15
 --           Union all
---             Project k_1, v_3, avg(v)_10, weight_delta11
+--             Project k_1, v_3, avg(v)_10, weight_delta10
 --               Join inner on (cast(v_3 as decimal(12,5)) > avg(v)_10)
---                 Input change_delta12
+--                 Input change_delta11
 --                 Scan event@before [k, v]
---             Project k_1, v_3, avg(v)_10, weight_delta14
+--             Project k_1, v_3, avg(v)_10, weight_delta13
 --               Join inner on (cast(v_3 as decimal(12,5)) > avg(v)_10)
---                 Input change_delta15
+--                 Input change_delta14
 --                 Project avg(v)_10 = avg_9
 --                   Aggregate by [] of [avg_9 = avg(v_7)]
 --                     Filter (kind_6 = 1)
@@ -1382,38 +1364,36 @@ select vk, (select sum(v) from event where k = vk) s from visit
 --       Project key_delta10 = touched_delta9
 --         Project touched_delta9 = correlated_sub1
 --           Input added_delta8
--- merged_delta12:
---   Aggregate by [correlated_sub1] of [sum_7 = sum(sum_7), part_delta5 = sum(part_delta5), part_delta6 = sum(part_delta6)]
---     Union all
---       Project correlated_sub1, sum_7, part_delta5, part_delta6
---         Input before_delta11
---       Project correlated_sub1, sum_7, part_delta5, part_delta6
---         Input added_delta8
--- change_delta17:
---   Filter (weight_delta16 <> 0)
---     Aggregate by [sum(v)_8, correlated_sub1] of [weight_delta16 = sum(weight_delta15)]
---       Project sum(v)_8 = sum_7, correlated_sub1, weight_delta15
+-- change_delta16:
+--   Filter (weight_delta15 <> 0)
+--     Aggregate by [sum(v)_8, correlated_sub1] of [weight_delta15 = sum(weight_delta14)]
+--       Project sum(v)_8 = sum_7, correlated_sub1, weight_delta14
 --         Union all
---           Project correlated_sub1, sum_7, weight_delta13
---             Project correlated_sub1, sum_7, weight_delta13 = -1
+--           Project correlated_sub1, sum_7, weight_delta12
+--             Project correlated_sub1, sum_7, weight_delta12 = -1
 --               Project correlated_sub1, sum_7
 --                 Input before_delta11
---           Project correlated_sub1, sum_7, weight_delta14
---             Project correlated_sub1, sum_7, weight_delta14 = 1
+--           Project correlated_sub1, sum_7, weight_delta13
+--             Project correlated_sub1, sum_7, weight_delta13 = 1
 --               Project correlated_sub1, sum_7
 --                 Project correlated_sub1, sum_7 = case((part_delta5 > 0), sum_7, null), part_delta5 = coalesce(part_delta5, 0), part_delta6 = coalesce(part_delta6, 0)
 --                   Filter (part_delta6 > 0)
---                     Input merged_delta12
--- touched_delta20:
---   Aggregate by [vk_1] of [weight_delta19 = count(*)]
---     Join semi on (vk_1 <=> key_delta18)
+--                     Aggregate by [correlated_sub1] of [sum_7 = sum(sum_7), part_delta5 = sum(part_delta5), part_delta6 = sum(part_delta6)]
+--                       Union all
+--                         Project correlated_sub1, sum_7, part_delta5, part_delta6
+--                           Input before_delta11
+--                         Project correlated_sub1, sum_7, part_delta5, part_delta6
+--                           Input added_delta8
+-- touched_delta19:
+--   Aggregate by [vk_1] of [weight_delta18 = count(*)]
+--     Join semi on (vk_1 <=> key_delta17)
 --       Scan visit@before [vk]
---       Project key_delta18 = correlated_sub1
---         Input change_delta17
+--       Project key_delta17 = correlated_sub1
+--         Input change_delta16
 -- change:
---   Filter (weight_delta26 <> 0)
---     Aggregate by [vk_9, s_10] of [weight_delta26 = sum(weight_delta25)]
---       Project vk_9 = vk_1, s_10 = sum(v)_8, weight_delta25
+--   Filter (weight_delta25 <> 0)
+--     Aggregate by [vk_9, s_10] of [weight_delta25 = sum(weight_delta24)]
+--       Project vk_9 = vk_1, s_10 = sum(v)_8, weight_delta24
 --         Union all
 --           Union all
 --             Union all
@@ -1426,32 +1406,32 @@ select vk, (select sum(v) from event where k = vk) s from visit
 --                         Scan event [k, v]
 --                         Project key_delta4 = vk_1
 --                           Input change_delta3
---               Project vk_1, sum(v)_8, correlated_sub1, weight_delta21
---                 Project vk_1, sum(v)_8, correlated_sub1, weight_delta21 = (weight_delta19 * weight_delta16)
+--               Project vk_1, sum(v)_8, correlated_sub1, weight_delta20
+--                 Project vk_1, sum(v)_8, correlated_sub1, weight_delta20 = (weight_delta18 * weight_delta15)
 --                   Join inner on (correlated_sub1 = vk_1)
---                     Input touched_delta20
---                     Input change_delta17
---             Project vk_1, sum(v)_8, correlated_sub1, weight_delta19
---               Project vk_1, sum(v)_8 = null, correlated_sub1 = null, weight_delta19
+--                     Input touched_delta19
+--                     Input change_delta16
+--             Project vk_1, sum(v)_8, correlated_sub1, weight_delta18
+--               Project vk_1, sum(v)_8 = null, correlated_sub1 = null, weight_delta18
 --                 Join anti on (correlated_sub1 = vk_1)
---                   Input touched_delta20
+--                   Input touched_delta19
+--                   Project sum(v)_8 = sum_7, correlated_sub1
+--                     Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum(v_5)]
+--                       Join semi on (k_3 <=> key_delta21)
+--                         Scan event [k, v]
+--                         Project key_delta21 = vk_1
+--                           Input touched_delta19
+--           Project vk_1, sum(v)_8, correlated_sub1, weight_delta23
+--             Project vk_1, sum(v)_8 = null, correlated_sub1 = null, weight_delta23
+--               Project vk_1, weight_delta23 = neg(weight_delta18)
+--                 Join anti on (correlated_sub1 = vk_1)
+--                   Input touched_delta19
 --                   Project sum(v)_8 = sum_7, correlated_sub1
 --                     Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum(v_5)]
 --                       Join semi on (k_3 <=> key_delta22)
---                         Scan event [k, v]
---                         Project key_delta22 = vk_1
---                           Input touched_delta20
---           Project vk_1, sum(v)_8, correlated_sub1, weight_delta24
---             Project vk_1, sum(v)_8 = null, correlated_sub1 = null, weight_delta24
---               Project vk_1, weight_delta24 = neg(weight_delta19)
---                 Join anti on (correlated_sub1 = vk_1)
---                   Input touched_delta20
---                   Project sum(v)_8 = sum_7, correlated_sub1
---                     Aggregate by [correlated_sub1 = k_3] of [sum_7 = sum(v_5)]
---                       Join semi on (k_3 <=> key_delta23)
 --                         Scan event@before [k, v]
---                         Project key_delta23 = vk_1
---                           Input touched_delta20
+--                         Project key_delta22 = vk_1
+--                           Input touched_delta19
 
 -- name: nested_groups
 select n, count(*) c from (select k, count(*) n from event where v > 2 group by k) g group by n
@@ -1470,57 +1450,53 @@ select n, count(*) c from (select k, count(*) n from event where v > 2 group by 
 --         Project key_delta4 = touched_delta3
 --           Project touched_delta3 = k_1
 --             Input added_delta2
--- merged_delta6:
---   Aggregate by [k_1] of [count_5 = sum(count_5)]
---     Union all
---       Project k_1, count_5
---         Input before_delta5
---       Project k_1, count_5
---         Input added_delta2
--- added_delta10:
+-- added_delta9:
 --   Filter (count_8 <> 0)
---     Aggregate by [n_7] of [count_8 = sum(weight_delta9)]
---       Project n_7 = count_5, weight_delta9
+--     Aggregate by [n_7] of [count_8 = sum(weight_delta8)]
+--       Project n_7 = count_5, weight_delta8
 --         Union all
---           Project k_1, count_5, weight_delta7
---             Project k_1, count_5, weight_delta7 = -1
+--           Project k_1, count_5, weight_delta6
+--             Project k_1, count_5, weight_delta6 = -1
 --               Project k_1, count_5
 --                 Input before_delta5
---           Project k_1, count_5, weight_delta8
---             Project k_1, count_5, weight_delta8 = 1
+--           Project k_1, count_5, weight_delta7
+--             Project k_1, count_5, weight_delta7 = 1
 --               Project k_1, count_5
 --                 Project k_1, count_5 = coalesce(count_5, 0)
 --                   Filter (count_5 > 0)
---                     Input merged_delta6
--- before_delta13:
+--                     Aggregate by [k_1] of [count_5 = sum(count_5)]
+--                       Union all
+--                         Project k_1, count_5
+--                           Input before_delta5
+--                         Project k_1, count_5
+--                           Input added_delta2
+-- before_delta12:
 --   Aggregate by [n_7] of [count_8 = count(*)]
 --     Project n_7 = count_5
---       Join semi on (count_5 <=> key_delta12)
+--       Join semi on (count_5 <=> key_delta11)
 --         Aggregate by [k_1] of [count_5 = count(*)]
 --           Filter (v_3 > 2.0)
 --             Scan event@before [k, v]
---         Project key_delta12 = touched_delta11
---           Project touched_delta11 = n_7
---             Input added_delta10
--- merged_delta14:
---   Aggregate by [n_7] of [count_8 = sum(count_8)]
---     Union all
---       Project n_7, count_8
---         Input before_delta13
---       Project n_7, count_8
---         Input added_delta10
+--         Project key_delta11 = touched_delta10
+--           Project touched_delta10 = n_7
+--             Input added_delta9
 -- change:
---   Filter (weight_delta18 <> 0)
---     Aggregate by [n_9, c_10] of [weight_delta18 = sum(weight_delta17)]
---       Project n_9 = n_7, c_10 = count_8, weight_delta17
+--   Filter (weight_delta16 <> 0)
+--     Aggregate by [n_9, c_10] of [weight_delta16 = sum(weight_delta15)]
+--       Project n_9 = n_7, c_10 = count_8, weight_delta15
 --         Union all
---           Project n_7, count_8, weight_delta15
---             Project n_7, count_8, weight_delta15 = -1
+--           Project n_7, count_8, weight_delta13
+--             Project n_7, count_8, weight_delta13 = -1
 --               Project n_7, count_8
---                 Input before_delta13
---           Project n_7, count_8, weight_delta16
---             Project n_7, count_8, weight_delta16 = 1
+--                 Input before_delta12
+--           Project n_7, count_8, weight_delta14
+--             Project n_7, count_8, weight_delta14 = 1
 --               Project n_7, count_8
 --                 Project n_7, count_8 = coalesce(count_8, 0)
 --                   Filter (count_8 > 0)
---                     Input merged_delta14
+--                     Aggregate by [n_7] of [count_8 = sum(count_8)]
+--                       Union all
+--                         Project n_7, count_8
+--                           Input before_delta12
+--                         Project n_7, count_8
+--                           Input added_delta9
