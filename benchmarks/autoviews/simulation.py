@@ -98,6 +98,7 @@ class Simulation:
         self._begun: set[tuple[int, str, int]] = set()
         self._lost: set[str] = set()
         self._taken: set[tuple[int, str | None]] = set()
+        self._answered: set[int] = set()
         self._given_up: set[str] = set()
         self._wasted = 0.0
         """Seconds of making views in this query that turned out too large."""
@@ -121,6 +122,7 @@ class Simulation:
         began = time.thread_time()
         self._wasted = 0.0
         known = usual if (query, used) in self._taken else expected
+        self._answered.add(query)
         made = None
         if known >= SMALLEST:
             made = self._make(moment, query)
@@ -184,7 +186,7 @@ class Simulation:
             if each.id in self._seen:
                 making = self.matrix.making[each.id]
                 each = replace(each, bytes=float(self.matrix.bytes[each.id]), known=making, cost=min(each.cost, making))  # noqa: PLW2901
-            elif each.id in self.matrix.counted and (query, None) in self._taken:
+            elif each.id in self.matrix.counted and query in self._answered:
                 each = replace(each, bytes=self.matrix.counted[each.id])  # noqa: PLW2901
             if (query, None) in self._taken:
                 scale = self.matrix.base[query] / self.matrix.expected_base[query]

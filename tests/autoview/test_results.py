@@ -156,6 +156,21 @@ def test_how_large_a_result_is_becomes_known_when_it_is_shown(db: nearly.Session
     assert known.bytes < expected.bytes
 
 
+def test_how_large_a_result_is_becomes_known_when_a_view_served_it(db: nearly.Session) -> None:
+    """Else a small result that is taken for a large one is never kept, once a lesser view serves its query."""
+    text = "select k, sum(x) as s from t where x * x + id > 10 group by k having sum(x) > 1000000"
+    auto = held_still(db.autoview("10MB", policy="lru", slowdown=10))
+    mining, ranked = auto.keeping.mining, auto.keeping.policy.ranked
+    mined = mining.mine(db._engine.prepare(text))
+    (result,) = [each for each in mined.options if mined.candidates[each.id].kind == RESULT]
+    auto.keeping.policy.ranked = lambda moment: [each for each in ranked(moment) if each.id != result.id]  # type: ignore[method-assign]
+    assert db.sql(text).exact().table.num_rows == 0
+    assert auto.status().views
+    made = mining.current(result)
+    assert made.bytes == auto.keeping.estimates.bytes(mined.candidates[result.id].stored.maintained, 0)
+    assert made.bytes < result.bytes
+
+
 NUMBERED = "select sum(x) as s from (select x, row_number() over (partition by k order by {}) as n from t) where n = 1"
 
 

@@ -112,6 +112,7 @@ class QueryCourse:
             (kept,) = made.views
             course = self._read(asked, made)
             took = time.perf_counter() - began
+            self._note_rows(prepared, course)
             usual = self._usually(asked)
             plain = took * min(1.0, usual.expected / max(made.seconds, 1e-6)) if usual.measured is None else usual.measured
             self._note_cost(asked, kept, took - plain, took)
@@ -120,12 +121,17 @@ class QueryCourse:
         course = self._read(asked, best)
         took = time.perf_counter() - began
         self._usual.add(asked.used, Usual(best.seconds, min(took, self._usually(asked).measured or took)))
+        self._note_rows(prepared, course)
         if course.views:
             self._note_uses(asked)
         elif course.rows is not None:
             self.keeping.engine.native.durations.record(prepared.question, took)
-            self.keeping.mining.note_rows(prepared, course.rows.num_rows)
         return course
+
+    def _note_rows(self, prepared: Prepared, course: QueryOutcome) -> None:
+        """However a query was answered, its result has as many rows."""
+        if course.rows is not None:
+            self.keeping.mining.note_rows(prepared, course.rows.num_rows)
 
     def _usually(self, asked: AskedQuery) -> Usual:
         """What a query takes over the views that it has."""
