@@ -8,34 +8,31 @@ compared with recomputation.
 from __future__ import annotations
 
 import argparse
-import random
 import shutil
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from itertools import count
 from pathlib import Path
 
 import nearly
-from benchmarks.report import Record, median, print_summary, print_table, write_json
+from benchmarks.report import Record, print_summary, print_table, write_json
 from benchmarks.standings.arriving import DELETES, KEYS, Arriving, Tables, arrived_in
 from benchmarks.standings.arriving_movies import arrive_movies
 from benchmarks.standings.course import GREEDY, KEEP_ALL, OURS, RECOMPUTE, UNLIMITED, Courses, Patience, Run
 from benchmarks.standings.limited import LimitedStates
-from benchmarks.standings.oracles import least, random_tree
+from benchmarks.standings.summary import BUDGETS, COMPLETENESS, LATE, PERCENT, SIZES, WITH_DELETES, Figures
 from benchmarks.tpch.data import DEFAULT_DIRECTORY, PARTS, ensure_tables
 from benchmarks.tpch.queries import query
 from nearly.engine.costs import Costs
-from nearly.standing.actions import Allowed, Prices
+from nearly.standing.actions import Allowed
 from nearly.standing.arrivals import Expected
-from nearly.standing.planner import StateBudget, choose
+from nearly.standing.planner import StateBudget
 
 FLAT = (1, 3, 5, 6, 7, 8, 9, 10, 12, 14, 19)
 """The flat select-project-join-aggregate queries of TPC-H, as in the paper."""
 COLUMNS = ("experiment", "query", "strategy", "first", "delta", "after", "memory_mb", "plan_ms", "how", "right")
-TREES = 100
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 store.close()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    summary = summarize(rows, options)
+    summary = Figures(rows).summary()
     print_table(COLUMNS, rows)
     print()
     print_summary(summary)
@@ -104,8 +101,8 @@ class Experiments:
 
     def all(self) -> Iterator[Record]:
         experiments = {
-            "E-I1": self.late, "E-I2": self.movies, "E-I3": self.cleaning, "E-I4": self.sizes, "E-I5": self.completeness,
-            "E-I6": self.budgets, "E-I7": self.injection, "E-I8": self.deletes,
+            LATE: self.late, "E-I2": self.movies, "E-I3": self.cleaning, SIZES: self.sizes, COMPLETENESS: self.completeness,
+            BUDGETS: self.budgets, "E-I7": self.injection, WITH_DELETES: self.deletes,
         }  # fmt: skip
         for name, run in experiments.items():
             if not self._options.only or name in self._options.only:
@@ -125,10 +122,10 @@ class Experiments:
         for number in self._options.queries:
             text = self._text(number)
             self._courses.run(text, versions, RECOMPUTE)
-            yield from self._compared("E-I1", number, text, versions, (OURS, RECOMPUTE, KEEP_ALL))
+            yield from self._compared(LATE, number, text, versions, (OURS, RECOMPUTE, KEEP_ALL))
             seconds = self._courses.duckdb_seconds(text, versions[-1], self._cores)
-            yield {"experiment": "E-I1", "query": number, "strategy": "duckdb", "delta": seconds, "right": True}
-            yield from self._compared("one percent", number, text, [versions[1], versions[3]], (OURS, RECOMPUTE))
+            yield {"experiment": LATE, "query": number, "strategy": "duckdb", "delta": seconds, "right": True}
+            yield from self._compared(PERCENT, number, text, [versions[1], versions[3]], (OURS, RECOMPUTE))
 
     def _compared(
         self, experiment: str, number: int, text: str, versions: Sequence[Tables], strategies: Sequence[str]
@@ -137,9 +134,10 @@ class Experiments:
             yield record(experiment, number, strategy, run)
 
     def movies(self) -> Iterator[Record]:
-        """Joins of many tables, of which one percent is late."""
+        """Joins of many tables, of which one percent is late; the first run of each is not counted, as with late data."""
         versions, texts = arrive_movies(self._data.db, f"{min(1.0, float(self._options.sf)):g}", self._directory)
         for number, text in enumerate(texts, 1):
+            self._courses.run(text, versions, RECOMPUTE)
             for strategy in (OURS, RECOMPUTE, KEEP_ALL):
                 yield record("E-I2", number, strategy, self._limited(text, versions, strategy))
 
@@ -162,9 +160,9 @@ class Experiments:
                 for share, told in ((0.01, "1%"), (0.3, "30%")):
                     said = {name: Expected(arrived[4][name].rows * share) for name in KEYS}
                     run = self._courses.run(self._text(number), versions, predicted=[said])
-                    yield record("E-I4", number, f"{actual} come, {told} predicted", run)
+                    yield record(SIZES, number, f"{actual} come, {told} predicted", run)
                 yield record(
-                    "E-I4", number, f"{RECOMPUTE}, {actual} come", self._courses.run(self._text(number), versions, RECOMPUTE)
+                    SIZES, number, f"{RECOMPUTE}, {actual} come", self._courses.run(self._text(number), versions, RECOMPUTE)
                 )
 
     def completeness(self) -> Iterator[Record]:
@@ -177,11 +175,11 @@ class Experiments:
             for many in (1, 3, 5):
                 some = arrived[2] | {name: arrived[4][name] for name in order[:many]}
                 run = self._courses.run(text, [arrived[2], some], predicted=[coming])
-                yield record("E-I5", number, f"{many} change, 5 predicted", run)
+                yield record(COMPLETENESS, number, f"{many} change, 5 predicted", run)
                 said = {name: coming[name] for name in order[:many]}
                 run = self._courses.run(text, [arrived[2], arrived[4]], predicted=[said])
-                yield record("E-I5", number, f"5 change, {many} predicted", run)
-            yield record("E-I5", number, RECOMPUTE, self._courses.run(text, [arrived[2], arrived[4]], RECOMPUTE))
+                yield record(COMPLETENESS, number, f"5 change, {many} predicted", run)
+            yield record(COMPLETENESS, number, RECOMPUTE, self._courses.run(text, [arrived[2], arrived[4]], RECOMPUTE))
 
     def budgets(self) -> Iterator[Record]:
         """One percent comes, with more and more memory; a greedy cache has as much."""
@@ -192,7 +190,7 @@ class Experiments:
             for share in (0.0, 0.1, 0.25, 0.5, 1.0):
                 budget = StateBudget(share * most)
                 for strategy in (OURS, GREEDY):
-                    yield record("E-I6", number, f"{strategy} {share:.0%}", self._courses.run(text, versions, strategy, budget))
+                    yield record(BUDGETS, number, f"{strategy} {share:.0%}", self._courses.run(text, versions, strategy, budget))
 
     def injection(self) -> Iterator[Record]:
         """Only what the plan builds by itself; with rows of pipelined operators; with left sides of joins as well."""
@@ -203,17 +201,13 @@ class Experiments:
                 yield record("E-I7", number, name, self._courses.run(self._text(number), versions, OURS, UNLIMITED, allowed))
 
     def deletes(self) -> Iterator[Record]:
-        """Deltas of one percent with more and fewer deletes."""
+        """Deltas of one percent with fewer and fewer deletes, one after the other; the first run is not counted here, too."""
         for number in self._options.queries:
-            for place, share in enumerate(DELETES):
-                versions = self._data.mixed[place : place + 2]
-                for strategy in (OURS, RECOMPUTE):
-                    yield record(
-                        "E-I8",
-                        number,
-                        f"{strategy}, {share:.0%} deletes",
-                        self._courses.run(self._text(number), versions, strategy),
-                    )
+            self._courses.run(self._text(number), self._data.mixed, RECOMPUTE)
+            for strategy in (OURS, RECOMPUTE):
+                run = self._courses.run(self._text(number), self._data.mixed, strategy)
+                for share, each in zip(DELETES, run.one_by_one(), strict=True):
+                    yield record(WITH_DELETES, number, f"{strategy}, {share:.0%} deletes", each)
 
 
 def record(experiment: str, number: int, strategy: str, run: Run) -> Record:
@@ -224,70 +218,9 @@ def record(experiment: str, number: int, strategy: str, run: Run) -> Record:
         "experiment": experiment, "query": number, "strategy": strategy, "first": run.first, "delta": run.mean,
         "after": run.mean_after, "work": run.mean + run.mean_after, "memory_mb": run.memory / 2**20,
         "plan_ms": statistics.median(run.plan_ms) if run.plan_ms else None,
-        "how": "+".join(dict.fromkeys(run.strategies)), "right": not run.mismatches, "exceeded": run.exceeded,
+        "how": "+".join(dict.fromkeys(run.strategies)), "right": all(run.right), "exceeded": run.fitting.count(False),
         "best": min(run.deltas, default=None),
     }  # fmt: skip
-
-
-def summarize(rows: Sequence[Record], options: argparse.Namespace) -> dict[str, float | int | None]:
-    found = {(row["experiment"], row["query"], row["strategy"]): row for row in rows}
-
-    def ratios(experiment: str, above: str, below: str, what: str = "delta", only: int | None = None) -> list[float]:
-        numbers = options.queries if only is None else (only,)
-        pairs = [(found.get((experiment, n, above)), found.get((experiment, n, below))) for n in numbers]
-        return [float(a[what] or 0.0) / float(b[what]) for a, b in pairs if a is not None and b is not None and b.get(what)]  # type: ignore[arg-type]
-
-    late = ratios("E-I1", OURS, RECOMPUTE)
-    best = [
-        float(row["best"]) / float(found["E-I1", row["query"], RECOMPUTE]["delta"])  # type: ignore[arg-type]
-        for row in rows
-        if row["experiment"] == "E-I1" and row["strategy"] == OURS and row["best"] and ("E-I1", row["query"], RECOMPUTE) in found
-    ]
-
-    def over_better(what: str) -> float | None:
-        """The greatest ratio to the better of computing all again and keeping all, as far as that ended."""
-        both = [[*ratios("E-I1", OURS, RECOMPUTE, what, n), *ratios("E-I1", OURS, KEEP_ALL, what, n)] for n in options.queries]
-        return max((max(some) for some in both if some), default=None)
-
-    greedy = [
-        float(row["delta"]) / float(ours["delta"])  # type: ignore[arg-type]
-        for row in rows
-        if row["experiment"] == "E-I6" and str(row["strategy"]).startswith(GREEDY)
-        and (ours := found.get(("E-I6", row["query"], str(row["strategy"]).replace(GREEDY, OURS))))
-    ]  # fmt: skip
-    plans = [float(row["plan_ms"]) for row in rows if row.get("plan_ms") is not None and str(row["strategy"]).startswith(OURS)]  # type: ignore[arg-type]
-    return {
-        "mismatches": sum(not row["right"] for row in rows),
-        "delta_over_recompute_best": min(best, default=None),
-        "delta_over_recompute_median": median(late),
-        "one_percent_over_recompute_median": median(ratios("one percent", OURS, RECOMPUTE)),
-        "work_over_recompute_median": median(ratios("E-I1", OURS, RECOMPUTE, "work")),
-        "one_percent_work_over_recompute_median": median(ratios("one percent", OURS, RECOMPUTE, "work")),
-        "delta_over_keep_all_median": median(ratios("E-I1", OURS, KEEP_ALL)),
-        "memory_over_keep_all_median": median(ratios("E-I1", OURS, KEEP_ALL, "memory_mb")),
-        "over_greedy_median": median(greedy),
-        "over_greedy_best": max(greedy, default=None),
-        "work_over_keep_all_median": median(ratios("E-I1", OURS, KEEP_ALL, "work")),
-        "over_duckdb_median": median(ratios("E-I1", OURS, "duckdb")),
-        "worst_over_better": over_better("delta"),
-        "work_worst_over_better": over_better("work"),
-        "keep_all_given_up": sum(bool(row.get("gave_up")) for row in rows),
-        "budget_exceeded": sum(int(row.get("exceeded") or 0) for row in rows),
-        "optimal_of_random": optimal_of_random(),
-        "plan_ms_median": statistics.median(plans) if plans else None,
-    }
-
-
-def optimal_of_random() -> float:
-    """The share of random trees for which no choice of actions is cheaper than the programme's."""
-    right = 0
-    for seed in range(TREES):
-        pick = random.Random(seed)
-        tree = random_tree(pick, pick.randint(1, 4), count())
-        memory = float(pick.randint(0, int(sum(each.bytes for each in tree.walk())) + 1))
-        found = choose(tree, Prices(), StateBudget(memory)).cost
-        right += abs(found - least(tree, Prices(), Allowed(), memory)) <= 1e-9 * max(found, 1e-12)
-    return right / TREES
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
@@ -47,8 +47,8 @@ class Run:
     bytes: list[int] = field(default_factory=list)
     plan_ms: list[float] = field(default_factory=list)
     strategies: list[str] = field(default_factory=list)
-    mismatches: int = 0
-    exceeded: int = 0
+    right: list[bool] = field(default_factory=list)
+    fitting: list[bool] = field(default_factory=list)
     gave_up: float | None = None
 
     @classmethod
@@ -64,9 +64,15 @@ class Run:
             [max(some) for some in zip(*(each.bytes for each in ended), strict=True)],
             [statistics.median(some) for some in zip(*(each.plan_ms for each in ended), strict=True)],
             [strategy for each in ended for strategy in each.strategies],
-            sum(each.mismatches for each in ended),
-            sum(each.exceeded for each in ended),
+            [right for each in ended for right in each.right],
+            [fits for each in ended for fits in each.fitting],
         )
+
+    def one_by_one(self) -> Iterator[Run]:
+        """Each delta as a run of its own."""
+        several = (self.deltas, self.after, self.bytes, self.plan_ms, self.strategies, self.right, self.fitting)
+        for delta, after, bytes_, plan_ms, strategy, right, fits in zip(*several, strict=True):
+            yield Run(self.first, [delta], [after], [bytes_], [plan_ms], [strategy], [right], [fits])
 
     @property
     def mean(self) -> float:
@@ -87,7 +93,7 @@ class Patience:
     """How often runs are made to be compared: so many rounds, of which none begins after some seconds; and when one is given up."""
 
     rounds: int = 3
-    seconds: float = 30.0
+    seconds: float = 20.0
     limit: float = 60.0
 
 
@@ -150,8 +156,8 @@ class Courses:
                 found.deltas.append(refresh.seconds)
                 found.after.append(upkeep.made_seconds)
                 found.strategies.append(refresh.strategy)
-                found.mismatches += not self._is_right(upkeep, tables)
-                found.exceeded += upkeep.bytes() > budget.memory
+                found.right.append(self._is_right(upkeep, tables))
+                found.fitting.append(upkeep.bytes() <= budget.memory)
         finally:
             upkeep.release()
         return found

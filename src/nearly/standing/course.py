@@ -20,6 +20,7 @@ from nearly.rewrite.delta.with_partials import outermost, over_stored
 from nearly.standing.arrivals import Expected, Prediction
 from nearly.standing.keeping import keep_within, key_of
 from nearly.standing.maintained import versions
+from nearly.standing.states import RowsAnew
 from nearly.standing.upkeep import CHANGE, SAME, WHOLE, StandingRefresh, Upkeep
 
 logger = logging.getLogger(__name__)
@@ -92,13 +93,21 @@ class StandingCourse:
                 self.upkeep.store.add(self.moving, state, change)
                 brought.add(state.table)
 
-    def renew(self, brought: set[str], wanted: Collection[str]) -> None:
-        """Write the rows of which all are told."""
-        for plan, state in self.upkeep.held.items():
-            change = self.moving.changes[plan]
-            if isinstance(change, PartRenewal) and state.table not in brought and not change.reads.isdisjoint(wanted):
-                self.upkeep.store.renew(self.moving, state, change)
-                brought.add(state.table)
+    def renewals(self, brought: Collection[str], wanted: Collection[str]) -> list[RowsAnew]:
+        """The rows of which all are told, with queries for them: to have these, keys may be looked up, which fills tables."""
+        changes = ((state, self.moving.changes[plan]) for plan, state in self.upkeep.held.items() if state.table not in brought)
+        return [
+            RowsAnew(state, change.query(), change.columns)
+            for state, change in changes
+            if isinstance(change, PartRenewal) and not change.reads.isdisjoint(wanted)
+        ]
+
+    def renew(self, brought: set[str], renewals: Collection[RowsAnew]) -> None:
+        """Write rows of which all are told."""
+        for each in renewals:
+            if each.state.table not in brought:
+                self.upkeep.store.renew(self.moving, each)
+                brought.add(each.state.table)
 
     def bring_rows(self, brought: set[str], wanted: Collection[str]) -> None:
         """Change kept rows as their parts changed; what does not fit is made again."""

@@ -168,10 +168,10 @@ def _made(kind: str, plan: Plan, inputs: tuple[Operator, ...], sizes: Sizes, cha
 
 
 def _groups(plan: GroupBy, child: Operator, sizes: Sizes) -> Operator:
-    """A touched group goes as it was and comes as it is."""
+    """A touched group goes as it was and comes as it is. No more are touched than there are: few groups take many rows each."""
     rows = sizes.of(plan)
-    touched = min(rows + child.change, child.change) if plan.keys else min(1.0, child.change)
     after = rows * (child.after / child.rows if child.rows and plan.keys else 1.0)
+    touched = min(max(rows, after, 1.0), child.change)
     incremental = plan.sets is None and all(map(is_mergeable, plan.aggregates))
     return Operator(AGGREGATE, plan, rows, 2 * touched, after, sizes.width(plan), (child,), incremental=incremental, shrinks=True)
 

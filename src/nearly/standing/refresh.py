@@ -25,6 +25,7 @@ from nearly.standing.arrivals import Expected, Prediction
 from nearly.standing.course import StandingCourse
 from nearly.standing.keeping import keep_within, measure
 from nearly.standing.maintained import prepared_over, versions
+from nearly.standing.states import RowsAnew
 from nearly.standing.upkeep import FIRST, WHOLE, StandingRefresh, Upkeep
 
 logger = logging.getLogger(__name__)
@@ -124,16 +125,20 @@ def _bring_states(courses: Sequence[StandingCourse], brought: set[str], wanted: 
     """Bring states that are wanted up to date, what several keep only once.
 
     What is added to groups reads the others as they were, and comes first. So does what is renewed, but for groups: one that reads
-    a state that is wanted must not wait longer than that.
+    a state that is wanted must not wait longer than that. What is filled to find their rows is no state, and not weighed with them.
     """
     states = {state.table: state for course in courses for state in course.upkeep.held.values()}
     if not wanted:
         return
+    renewals, told = list[list[RowsAnew]](), set(brought)
+    for course in courses:
+        renewals.append(course.renewals(told, wanted))
+        told.update(each.state.table for each in renewals[-1])
     with courses[0].upkeep.store.weighing(courses[0].moving, [each for table, each in states.items() if table not in brought]):
         for course in courses:
             course.add_to_groups(brought)
-        for course in courses:
-            course.renew(brought, wanted)
+        for course, own in zip(courses, renewals, strict=True):
+            course.renew(brought, own)
         for course in courses:
             course.bring_rows(brought, wanted)
 

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from nearly.engine.deltas.several import Moving, PartAddition, PartChange, PartRenewal
+from nearly.engine.deltas.several import Moving, PartAddition, PartChange
 from nearly.engine.deltas.versions import scans_of
 from nearly.engine.engine import Engine
 from nearly.engine.native.engine import Native
@@ -76,6 +76,15 @@ class StateRows:
         outputs = tuple(Output(column.name, each) for column, each in zip(plan.columns, given, strict=True))
         rows, keys = Project(Input(self.table, given), outputs), order_of(plan)
         return Sort(rows, keys) if keys else rows
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAnew:
+    """All rows that a state is to have: a query for them, and its columns in the state's order."""
+
+    state: StateRows
+    query: str
+    columns: tuple[str, ...]
 
 
 class StateStore:
@@ -204,8 +213,9 @@ class StateStore:
         state.dead += int(went)
         return True
 
-    def renew(self, found: Moving, state: StateRows, renewal: PartRenewal) -> None:
+    def renew(self, found: Moving, renewal: RowsAnew) -> None:
         """Write all rows, which are given."""
+        state = renewal.state
         rows = _numbered(renewal.query, renewal.columns, state)
         ((state.rows,),) = found.execute(f"CREATE OR REPLACE TABLE {self._table(found, state)} AS {rows}")
         state.dead = 0

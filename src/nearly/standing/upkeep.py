@@ -178,14 +178,18 @@ class Upkeep:
     def choose(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:
         """What to keep for the next delta; where nothing will change, nothing need be."""
         began = time.perf_counter()
+        found = self._chosen(tables, prediction)
+        self.plan_seconds, self.planned_for = time.perf_counter() - began, prediction
+        return found
+
+    def _chosen(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:
+        if not prediction and self.fixed is None:
+            return Planned((), 0.0, ())
         found = choose(self.root(tables, prediction), self.prices(), self.budget, self.allowed, whole=True)
         if self.fixed is not None:
-            found = Planned(tuple(Kept(plan, 0.0) for plan in self.fixed), found.seconds, ())
-        elif not prediction:
-            found = Planned((), 0.0, ())
-        elif self.forced is None and self.whole_seconds and self.expected(found.seconds) > self.whole_seconds:
-            found = Planned((), self.whole_seconds, ())
-        self.plan_seconds, self.planned_for = time.perf_counter() - began, prediction
+            return Planned(tuple(Kept(plan, 0.0) for plan in self.fixed), found.seconds, ())
+        if self.forced is None and self.whole_seconds and self.expected(found.seconds) > self.whole_seconds:
+            return Planned((), self.whole_seconds, ())
         return found
 
     def _work(self, root: Operator, kept: Collection[Plan]) -> float:

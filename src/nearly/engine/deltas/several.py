@@ -9,7 +9,7 @@ It is open in one cursor of the driver's engine, whose tables of stages are gone
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,9 +54,12 @@ class PartAddition:
 
 @dataclass(frozen=True, slots=True)
 class PartRenewal:
-    """All rows of a part as they are now: a query for them, with the part's columns, and the tables that it reads as they were."""
+    """All rows of a part as they are now: a query for them, with the part's columns, and the tables that it reads as they were.
 
-    query: str
+    The query is made when it is asked for: that may mean looking up keys, for which no answer should wait that does not need them.
+    """
+
+    query: Callable[[], str]
     columns: tuple[str, ...]
     reads: frozenset[str]
 
@@ -135,16 +138,24 @@ def _run(
 
 
 def _part(runner: StageRunner, change: PartDelta) -> PartMove:
+    if isinstance(change, Renewal):
+        return _renewal(runner, change.plan)
     query = None if change is None else runner.query(change.plan)
     if change is None or query is None:
         return None
     if isinstance(change, Addition):
         return PartAddition(query, change)
-    if isinstance(change, Renewal):
-        reads = frozenset(node.source for node in change.plan.walk() if isinstance(node, Input))
-        return PartRenewal(query, tuple(column.name for column in change.plan.columns), reads)
     source = native_name(change.plan.source) if isinstance(change.plan, Input) else f"({query})"
     return PartChange(source, tuple(column.name for column in change.columns), change.weight.name, change.ones)
+
+
+def _renewal(runner: StageRunner, plan: Plan) -> PartRenewal:
+    def query() -> str:
+        found = runner.query(plan)
+        return runner.sql(plan) if found is None else found
+
+    reads = frozenset(node.source for node in plan.walk() if isinstance(node, Input))
+    return PartRenewal(query, tuple(column.name for column in plan.columns), reads)
 
 
 @lru_cache(maxsize=256)
