@@ -79,6 +79,19 @@ def test_files_read_one_by_one_have_the_rows_that_went_in_the_same_order(tmp_pat
         assert (read("weight", "v", "k"), read("weight")) == alone
 
 
+def test_rows_that_went_in_very_many_files(tmp_path: Path) -> None:
+    """More than are read one by one."""
+    files = reading.MOST_ALONE + 4
+    for number in range(files):
+        pq.write_table(pa.table({"k": [2 * number, 2 * number + 1], "v": [number % 3, None]}), tmp_path / f"t{number:03}.parquet")
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", str(tmp_path / "t*.parquet"), key=["k"])
+        db.delete("t", where="k % 2 = 1 or k < 6")
+        db.insert("t", [{"k": 1, "v": 7}])
+        gone = {(k, k // 2 % 3 if k % 2 == 0 else None): -1 for k in range(2 * files) if k % 2 == 1 or k < 6}
+        assert change(db, 1, 3) == {**gone, (1, 7): 1}
+
+
 def test_rows_that_went_are_kept_for_those_who_follow_a_table(tmp_path: Path) -> None:
     pq.write_table(pa.table({"k": range(1_000), "v": [f"v{place}" for place in range(1_000)]}), tmp_path / "t.parquet")
     with driver_only(tmp_path / "catalog") as db:

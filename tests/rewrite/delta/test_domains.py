@@ -9,11 +9,12 @@ from nearly.plan.nodes import Field, GroupBy, Input, Join, Plan, Scan, SetOperat
 from nearly.plan.types import BOOLEAN, INT, LONG
 from nearly.rewrite.delta.domains import domain
 
-LINES = Input("lines@change", (Column(LONG, "line_order"), Column(LONG, "line_part")))
+KEY = Column(LONG, "line_order")
+LINES = Input("lines@change", (KEY, Column(LONG, "line_part")))
 TABLE = Scan("orders", (Field("order_key", "key", LONG, True), Field("order_shop", "shop", LONG, True)))
 
 
-def met(kind: str, test: str = "=", key: Column = Column(LONG, "line_order")) -> Join:
+def met(kind: str, test: str = "=", key: Column = KEY) -> Join:
     """Orders that meet the lines of a change."""
     return Join(TABLE, LINES, kind, Call(BOOLEAN, test, (Column(LONG, "order_key"), key)))
 
