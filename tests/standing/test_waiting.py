@@ -147,7 +147,8 @@ def test_law_any_states_give_the_same_answers(
 ) -> None:
     """Whether rows that wait are written anew, or those that found their partner are looked for."""
     arrivals, pick = Arrivals(tmp_path, seed), random.Random(f"{seed} {text}")
-    monkeypatch.setattr(course, "FEW", pick.choice([0, course.FEW]))
+    if pick.random() < 0.5:
+        monkeypatch.setattr(course, "is_soon_written", lambda *_: False)
     store = StateStore(arrivals.db._engine)
     upkeep = upkeep_of(arrivals, store, text)
     upkeep.fixed = [*waiting_of(upkeep), *(part for part in parts_of(upkeep) if pick.random() < 0.3)]
@@ -248,4 +249,16 @@ def test_it_is_told_what_waits_and_why(arrivals: Arrivals) -> None:
     assert "since rows whose partner has not arrived: what comes meets no others" in told
     status = status_of("s", upkeep, RefreshPolicy(), Forecast(History(), Past({})), (), 0.0, False, None)
     assert sum(each.what.endswith("rows whose partner has not arrived") for each in status.states) == 1
+    store.close()
+
+
+def test_many_rows_are_written_anew_where_more_partners_are_looked_at(arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = StateStore(arrivals.db._engine)
+    upkeep = upkeep_of(arrivals, store, TEXTS[0])
+    tables = present(upkeep.engine, upkeep.query)
+    monkeypatch.setattr(course, "FEW", 0)
+    for plan in waiting_of(upkeep):
+        (partners,) = (tables[name].rows for name in tables_of(plan.children[1]))
+        assert course.is_soon_written(plan, partners, tables)
+        assert not course.is_soon_written(plan, partners + 1, tables)
     store.close()

@@ -15,11 +15,12 @@ from nearly.engine.deltas.several import Moving, PartAddition, PartChange, PartR
 from nearly.engine.engine import Engine
 from nearly.engine.results import finished
 from nearly.engine.storage.layouts import Table
-from nearly.plan.nodes import Input, Plan
+from nearly.plan.nodes import Input, Join, Plan
 from nearly.rewrite.delta.with_partials import outermost, over_stored
 from nearly.standing.arrivals import Expected, Prediction
 from nearly.standing.keeping import keep_within, key_of
 from nearly.standing.maintained import versions
+from nearly.standing.operators import tables_of
 from nearly.standing.states import RowsAnew
 from nearly.standing.upkeep import CHANGE, SAME, WHOLE, StandingRefresh, Upkeep
 
@@ -73,7 +74,7 @@ class StandingCourse:
     def opened(self) -> ExitStack:
         stack, upkeep = ExitStack(), self.upkeep
         parts = outermost(list(upkeep.held))
-        few = [plan for plan, state in upkeep.held.items() if state.rows <= FEW]
+        few = [plan for plan, state in upkeep.held.items() if is_soon_written(plan, state.rows, self.tables)]
         self._moving = stack.enter_context(
             moving(upkeep.store.engine, upkeep.plan, parts, upkeep.tables, self.tables, upkeep.stored(), few)
         )
@@ -169,6 +170,12 @@ class StandingCourse:
             took = self._took + after + time.perf_counter() - began
             upkeep.observe(took, len(stages) * min(stages, default=0.0))
         keep_within(upkeep, self.moving, self.prediction)
+
+
+def is_soon_written(plan: Plan, rows: int, tables: Mapping[str, Table]) -> bool:
+    """Whether so many rows that wait are written anew: they are few, or fewer than those among which partners are looked for."""
+    partners = tables_of(plan.right) if isinstance(plan, Join) else ()
+    return rows <= max(FEW, sum(tables[name].rows for name in partners))
 
 
 def changed_between(engine: Engine, before: Mapping[str, Table], after: Mapping[str, Table]) -> dict[str, Expected]:
