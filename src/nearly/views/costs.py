@@ -11,13 +11,15 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import expm1, inf
 
+from nearly.engine.deltas.neighbours import MOST_KEYS
+from nearly.engine.deltas.reading import MOST_KEPT
 from nearly.engine.deltas.versions import Moved
 from nearly.plan.expressions import Expression, columns_of
-from nearly.plan.nodes import Filter, GroupBy, Input, Join, Plan, Project, Scan
+from nearly.plan.nodes import Filter, GroupBy, Input, Join, Plan, Project, Scan, SetOperation
 from nearly.plan.schema import FindTable
-from nearly.rewrite.delta.changed import BEFORE, CHANGE, Delta
+from nearly.rewrite.delta.changed import BEFORE, Delta
 from nearly.rewrite.delta.strategy.strategies import WHOLE
-from nearly.rewrite.logical.sizes import size
+from nearly.rewrite.logical.sizes import selectivity, size
 from nearly.views.states import Refresh
 
 FIXED_SECONDS = 0.03
@@ -25,7 +27,7 @@ FIXED_SECONDS = 0.03
 STAGE_SECONDS = 0.015
 """What a stage takes that has few rows."""
 WRITTEN_CELLS = 8_000_000
-"""Values that are written, compared with the stored ones and committed in a second."""
+"""Values that are written, compared with the stored ones and committed in a second; or netted, and held for other stages."""
 PRUNED = 0.8
 """The share of a table's values that is read, about, where only rows with certain keys are asked for: these lie anywhere."""
 HELD = 2.0
@@ -59,16 +61,43 @@ class RefreshCosts:
         rows = max(size(plan, self.find_table).rows if not stored_rows else float(stored_rows), 1.0)
         return FIXED_SECONDS + self._reading(plan) + 2 * rows * len(plan.columns) / WRITTEN_CELLS
 
-    def delta(self, change: Delta, changed: int, stored_rows: int, width: int) -> float:
+    def delta(self, change: Delta, changed: Mapping[str, int], stored_rows: int, width: int) -> float:
         """The stages of a change, and what they commit. Rows of a table by keys are read once for all stages, in both versions.
 
-        Where a change is only added to groups, no more rows are held and written than there are groups, as they were and are.
+        `changed` are the rows of the changes of tables, by the names under which stages read them. Where a change is only added to
+        groups, no more rows are written than there are groups, as they were and are.
         """
-        stages = [*(stage.plan for stage in change.stages), change.result]
-        asked = _Lookups(changed)
-        reading = sum(STAGE_SECONDS + self._reading(plan, asked) for plan in stages)
-        held = changed if any(map(_holds_changes, stages)) else min(changed, 2 * max(stored_rows, 1))
-        return FIXED_SECONDS + reading + sum(asked.seconds.values()) + held * width / WRITTEN_CELLS
+        asked, seconds = _Lookups(dict(changed)), FIXED_SECONDS
+        for stage in change.stages:
+            seconds += STAGE_SECONDS + self._reading(stage.plan, asked)
+            asked.rows[stage.name] = found = self._rows(stage.plan, asked.rows)
+            seconds += found * len(stage.plan.columns) / WRITTEN_CELLS if stage.nets else 0.0
+        seconds += STAGE_SECONDS + self._reading(change.result, asked)
+        written = min(self._rows(change.result, asked.rows), 2.0 * max(stored_rows, 1))
+        return seconds + sum(asked.seconds.values()) + written * width / WRITTEN_CELLS
+
+    def _rows(self, plan: Plan, stages: Mapping[str, float]) -> float:
+        """About how many rows a stage has: as many as the fewest that it joins, without what its filters drop."""
+
+        def below(child: Plan) -> float:
+            return self._rows(child, stages)
+
+        match plan:
+            case Input():
+                return stages.get(plan.source, 1.0)
+            case Scan():
+                return float(self.find_table(plan.table).rows)
+            case Filter():
+                return below(plan.child) * selectivity(plan.predicate)
+            case GroupBy(keys=()):
+                return 1.0
+            case Join(kind="inner" | "cross" | "semi"):
+                return min(map(below, plan.children))
+            case Join(kind="anti" | "left"):
+                return below(plan.left)
+            case SetOperation(kind="union"):
+                return sum(map(below, plan.children))
+        return max(map(below, plan.children), default=1.0)
 
     @property
     def alone(self) -> RefreshCosts:
@@ -76,11 +105,12 @@ class RefreshCosts:
         return replace(self, followers=lambda _: 1)
 
     def changes(self, moved: Iterable[Moved], columns: Mapping[str, int]) -> float:
-        """What came and went in tables, read among the rows that it lies between, once for all views that follow a table."""
+        """What came and went in tables, read among the rows that it lies between; what is not too much once for all followers."""
         found = 0.0
         for each in moved:
             rows = sum(file.rows for part in each.parts for file in part.files)
-            found += self._values(rows * columns[each.after.name]) / self.followers(each.after.name)
+            shared = self.followers(each.after.name) if each.most_rows <= MOST_KEPT else 1
+            found += self._values(rows * columns[each.after.name]) / shared
         return found
 
     def _reading(self, plan: Plan, asked: _Lookups | None = None) -> float:
@@ -89,23 +119,25 @@ class RefreshCosts:
             case Scan():
                 return self._values(self.find_table(plan.table).rows * max(1, len(plan.fields)))
             case Join(kind="semi") if asked is not None and _is_small(plan.right):
-                return self._looking_up(plan.left, plan.condition, asked)
+                return self._looking_up(plan.left, plan.condition, self._rows(plan.right, asked.rows), asked)
             case Join(kind="inner") if asked is not None and _is_small(plan.left):
-                return self._reading(plan.left, asked) + self._looking_up(plan.right, plan.condition, asked)
+                keys = self._rows(plan.left, asked.rows)
+                return self._reading(plan.left, asked) + self._looking_up(plan.right, plan.condition, keys, asked)
         return sum(self._reading(child, asked) for child in plan.children)
 
-    def _looking_up(self, plan: Plan, condition: Expression | None, asked: _Lookups) -> float:
-        """What is read for rows with certain keys, and held. Those of a table's own key all views that follow it ask for."""
+    def _looking_up(self, plan: Plan, condition: Expression | None, keys: float, asked: _Lookups) -> float:
+        """What is read for rows with so many keys, and held. Few ones of a table's own key all views that follow it ask for."""
         if isinstance(plan, Filter | Project):
-            return self._looking_up(plan.child, condition, asked)
+            return self._looking_up(plan.child, condition, keys, asked)
         if not isinstance(plan, Scan):
             return self._reading(plan, asked)
         name, table = plan.table.removesuffix(BEFORE), self.find_table(plan.table)
         columns = frozenset(each.source for each in plan.fields if condition is not None and each.name in columns_of(condition))
         own = bool(columns & set(table.key))
         different = float(table.rows) if own else max((self.different(name, each) for each in columns), default=1.0)
-        held = HELD * -expm1(-asked.changed / max(different, 1.0))
-        asked.note((name.lower(), columns), (PRUNED / (self.followers(name) if own else 1) + held) * self._reading(plan))
+        held = HELD * -expm1(-keys / max(different, 1.0))
+        shared = self.followers(name) if own and keys <= MOST_KEYS * table.rows else 1
+        asked.note((name.lower(), columns), (PRUNED / shared + held) * self._reading(plan))
         return 0.0
 
     def _values(self, count: float) -> float:
@@ -114,9 +146,9 @@ class RefreshCosts:
 
 @dataclass(frozen=True, slots=True)
 class _Lookups:
-    """Seconds to read rows of tables by keys, of so many changed rows, by table and columns."""
+    """Seconds to read rows of tables by keys, by table and columns, and the rows of changes and stages, by their names."""
 
-    changed: int
+    rows: dict[str, float]
     seconds: dict[Hashable, float] = field(default_factory=dict)
 
     def note(self, name: Hashable, seconds: float) -> None:
@@ -126,15 +158,6 @@ class _Lookups:
 def _is_small(plan: Plan) -> bool:
     """Whether rows come from a stage, and so are few."""
     return all(not isinstance(node, Scan) for node in plan.walk()) and any(isinstance(node, Input) for node in plan.walk())
-
-
-def _holds_changes(plan: Plan) -> bool:
-    """Whether a stage has the rows of a table's change one by one, not what they come to by groups."""
-    if not any(isinstance(node, Input) and node.source.endswith(CHANGE) for node in plan.walk()):
-        return False
-    while isinstance(plan, Filter | Project):
-        plan = plan.child
-    return not isinstance(plan, GroupBy) or len(plan.keys) + 1 >= len(plan.child.columns)  # grouped by all but the weights
 
 
 def corrected(estimates: Mapping[str, float], past: Iterable[Refresh]) -> dict[str, float]:

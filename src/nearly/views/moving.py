@@ -164,8 +164,9 @@ class Move:
         found = {WHOLE: costs.whole(stored.maintained, self.table.rows)}
         change = planned_delta(stored.kept, tables, self._kept_rows(stored), self._parts(stored))
         if change is not None:
+            changed = {each.names.source: each.most_rows for each in tables.moved.values()}
             shared, self.most = (
-                each.delta(change, self.changed, self.table.rows, len(stored.columns)) + self._reading_changes(each, stored, tables)
+                each.delta(change, changed, self.table.rows, len(stored.columns)) + self._reading_changes(each, stored, tables)
                 for each in (costs, costs.alone)
             )
             found[self._strategy] = shared

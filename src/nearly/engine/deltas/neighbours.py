@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from nearly.engine.deltas.lookups import KeyLookup
-from nearly.engine.deltas.reading import TableReader
+from nearly.engine.deltas.reading import MOST_KEPT, TableReader
 from nearly.engine.deltas.versions import Moved
 from nearly.engine.deltas.workspace import Workspace
 from nearly.engine.storage.layouts import Table
@@ -55,7 +55,11 @@ class Neighbours:
         if self.tables.tests:
             return None
         own = self._moved(keys[0])
+        if asked > MOST_KEYS * table.rows:
+            return None
         for moved, known in self._columns(table, column, own, keys[1]):
+            if max(moved.most_rows, own.most_rows) > MOST_KEPT:  # they are not kept themselves, and comparing keys takes long
+                continue
             size, is_wider = self._compared(moved, known, own, keys[1])
             if not is_wider or size > MOST_KEYS * table.rows:
                 continue

@@ -54,10 +54,14 @@ class ChangedRows:
 
 @dataclass(frozen=True, slots=True)
 class DeltaStage:
-    """A small plan whose rows are kept under a name; later stages read them as an `Input`."""
+    """A small plan whose rows are kept under a name; later stages read them as an `Input`.
+
+    One that `nets` has rows of a change one by one, those that are equal as one.
+    """
 
     name: str
     plan: Plan
+    nets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +131,17 @@ class Deltas:
             return found
         if found.ones:
             return found if _is_renamed(found.plan) else self.as_stage(found, hint)
-        return self.as_stage(net_rows(found, self.fresh), hint)
+        net = net_rows(found, self.fresh)
+        return replace(net, plan=self.stage(hint, net.plan, nets=True))
 
     def as_stage(self, found: ChangedRows, hint: str = "change") -> ChangedRows:
         """The same rows as a stage."""
         return found if isinstance(found.plan, Input) else replace(found, plan=self.stage(hint, found.plan))
 
-    def stage(self, hint: str, plan: Plan) -> Input:
+    def stage(self, hint: str, plan: Plan, *, nets: bool = False) -> Input:
         """Keep the rows of a plan; a plan is kept once."""
         if plan not in self._inputs:
-            self.stages.append(DeltaStage(self.fresh(hint), plan))
+            self.stages.append(DeltaStage(self.fresh(hint), plan, nets))
             self._inputs[plan] = Input(self.stages[-1].name, plan.columns)
         return self._inputs[plan]
 

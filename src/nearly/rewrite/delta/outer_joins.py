@@ -80,7 +80,8 @@ def _met(deltas: Deltas, plan: Join, change: ChangedRows) -> ChangedRows:
     if len(matches) < len(conjuncts(plan.condition)):
         met = Join(met, change.plan, "semi", plan.condition)
     count = Output(deltas.fresh("weight"), AggregateCall(LONG, "count", ()))
-    return ChangedRows(deltas.stage("touched", GroupBy(met, passed(plan.left.columns), (count,))), count.column)
+    rows = deltas.stage("touched", GroupBy(met, passed(plan.left.columns), (count,)), nets=True)
+    return ChangedRows(rows, count.column)
 
 
 def _now_and_then(deltas: Deltas, plan: Join, touched: ChangedRows) -> list[ChangedRows]:
