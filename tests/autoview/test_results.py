@@ -136,7 +136,7 @@ def test_what_took_too_long_is_tried_again_once_its_query_was_measured(db: nearl
     monkeypatch.setattr(Making, "_limit", at_once)
     for _ in range(3):
         found, expected, source = both(db, text)
-        assert found.equals(expected)
+        assert found.sort_by("k").equals(expected.sort_by("k"))
         assert "autoview" not in source
     assert limits == sorted(limits)
     assert limits[0] is False
