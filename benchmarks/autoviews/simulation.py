@@ -4,7 +4,7 @@ A query takes the kept view over which it takes least, as far as experiments and
 is added what it costs to plan it when it is asked for the first time, to compare it with views where others are kept than when it
 was asked last, to decide what to make, and to make it. Experiments are run while it is idle, and told some queries later. A real
 session makes in quiet times what would slow a query too much, and makes views from views; here the query pays, from the tables
-unless it is its own result, with every policy alike: a real session is no slower for that.
+unless it is its own result, with every policy alike. How far that is from a real session with the learner, the replay tells.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ DIRECTORY = ROOT / "data" / "autoview"
 DISTRIBUTIONS = ("rzipf", "dzipf", "azipf", "dablend", "adblend")
 ROW_GROUP = 122_880
 MOVIES = 10.0
-"""Times the scale: a quarter of the titles of the Join Order Benchmark at scale 1, so that planning is not most of a query."""
+"""Times the scale: a quarter of the titles of the Join Order Benchmark at scale 1; those of milliseconds replay unsteadily."""
 
 
 @dataclass(frozen=True, slots=True)
