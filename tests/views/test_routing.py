@@ -11,6 +11,7 @@ import pytest
 
 import nearly
 from nearly.errors import Unsupported
+from nearly.views.catalogue import Views
 from tests.fixtures.driver_only import driver_only
 
 SALES = pa.table({
@@ -89,3 +90,52 @@ def test_the_order_by_what_is_not_shown_is_kept(db: nearly.Session, text: str) -
     found = db.sql(text, using="late").exact()
     assert found.source == "view late"
     assert found.table.equals(db.sql(text, kernel="native").exact().table)
+
+
+def test_a_view_of_rows_that_are_not_null_lacks_the_others(db: nearly.Session) -> None:
+    db.insert("sales", [{"id": 900 + number, "shop": "s1", "day": None, "price": 1} for number in range(50)])
+    db.create_view("dated", "select shop, count(*) as n from sales where day = day group by shop")
+    db.drop_view("daily")
+    found = db.sql("select count(*) as n from sales").exact()
+    assert (found.source, found.table["n"][0].as_py()) == ("native", 550)
+    assert db.sql("select count(*) as n from sales where day = day").exact().source == "view dated"
+
+
+@pytest.mark.parametrize("text", [
+    "select 'a' as a, count(*) as n from sales where price > 99 group by 'a'",
+    "select city, count(*) as n from sales cross join shops where price > 99 group by city",
+    "select max('v') as m, count(*) as n from sales where price > 99",
+    "select count(distinct day) as n from sales where 1 = 0",
+])  # fmt: skip
+def test_one_row_of_no_rows_is_no_group(db: nearly.Session, text: str) -> None:
+    db.create_view("none", "select count(*) as n, sum(price) as s, count(distinct day) as d from sales where price > 99")
+    db.create_view("days", "select count(distinct day) as d from sales")
+    assert db.sql(text).exact().table.equals(db.sql(text, kernel="native").exact().table)
+    for name in ("none", "days"):
+        with pytest.raises(Unsupported, match="it does not hold what the query asks for"):
+            db.sql(text, using=name).exact()
+    assert db.sql("select count(*) as n from sales where price > 99", using="none").exact().table["n"].to_pylist() == [0]
+
+
+def test_a_view_that_is_dropped_meanwhile_is_passed_over(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    db.create_view("cities", "select city, count(*) as n from shops group by city")
+    names = db.views
+    db.drop_view("daily")
+    monkeypatch.setattr(Views, "names", property(lambda _: names))
+    assert db.sql(COVERED[1]).exact().source == "native"
+
+
+def test_a_table_joined_many_times_is_compared_soon(db: nearly.Session) -> None:
+    """Leaves that are alike can be told apart in millions of ways."""
+    db.create_view("cities", "select shop, city from shops")
+    many = " ".join(f"join shops t{number} on t{number - 1}.shop = t{number}.shop" for number in range(1, 12))
+    text = f"select count(*) as n from shops t0 {many}"
+    assert db.sql(text).exact().table["n"].to_pylist() == [6]
+
+
+def test_unions_of_which_no_column_is_read(db: nearly.Session) -> None:
+    text = "select count(*) as n from (select shop from sales union all select shop from shops) where 1 = 1"
+    db.create_view("rows_of_both", text)
+    db.insert("shops", [{"shop": "s9", "city": "Rome"}])
+    db.view("rows_of_both").refresh()
+    assert db.sql("select n from rows_of_both").exact().table["n"].to_pylist() == [507]

@@ -186,10 +186,14 @@ class _Renderer:
 
     def set_operation(self, plan: nodes.SetOperation) -> exp.Expr:
         kinds = {"union": exp.Union, "intersect": exp.Intersect, "except": exp.Except}
-        sides = [_select([_column(column.name) for column in side.columns], self.query(side)) for side in (plan.left, plan.right)]
+        sides = [
+            _select([_column(column.name) for column in side.columns] or self.outputs(()), self.query(side))
+            for side in (plan.left, plan.right)
+        ]
         both = kinds[plan.kind](this=sides[0], expression=sides[1], distinct=not plan.every)
         alias = self._alias()
-        alias.set("columns", [exp.to_identifier(column.name, quoted=True) for column in plan.given])
+        if plan.given:
+            alias.set("columns", [exp.to_identifier(column.name, quoted=True) for column in plan.given])
         return _select([exp.Star()], exp.Subquery(this=both, alias=alias))
 
     def sort(self, plan: nodes.Sort) -> exp.Expr:

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,7 +23,7 @@ from nearly.engine.native.failures import NativeFailure
 from nearly.engine.planner import Prepared
 from nearly.engine.results import finished
 from nearly.engine.storage.layouts import AT, Table
-from nearly.errors import NearlyError, Unsupported
+from nearly.errors import NearlyError, UnknownName, Unsupported
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.depth import deep_recursion
 from nearly.plan.expressions import Column, same
@@ -49,6 +50,9 @@ FEW = 0.05
 CLEANING = 0.3
 """What cleaning a sample takes, about, as a part of computing the whole view."""
 CAME, WENT = "rows that came", "keys that went"
+
+
+Noted = tuple[Table, Mapping[str, Any]]
 
 
 class No(Exception):
@@ -105,7 +109,7 @@ class ViewAnswerer:
         matches: list[_Match] = []
         for name in [using] if using is not None else self.views.names:
             try:
-                matches.append(self._match(name, question))
+                matches.append(self._match(self._noted(name, question), question))
             except No as reason:
                 if using is not None:
                     raise Unsupported(f"view {name!r} cannot answer this query: {reason}") from None
@@ -120,10 +124,19 @@ class ViewAnswerer:
         asking = best.asking
         return Offer(tuple(reasons), lambda: self.views.samples.answer(asking), math.inf, FIXED_SECONDS + seconds, _further)
 
+    def _noted(self, name: str, question: Question) -> Noted:
+        """A view and what is noted of it; one that nobody asked for by name may be dropped meanwhile."""
+        try:
+            return self.views.engine.catalog.noted(self.views.stored(name).name)
+        except UnknownName:
+            if question.using is not None:
+                raise
+            raise No("it was dropped") from None
+
     @deep_recursion()
-    def _match(self, name: str, question: Question) -> _Match:
-        engine, prepared, forced = self.views.engine, question.prepared, question.using is not None
-        table, notes = engine.catalog.noted(self.views.stored(name).name)
+    def _match(self, noted: Noted, question: Question) -> _Match:
+        (table, notes), engine, prepared = noted, self.views.engine, question.prepared
+        forced = question.using is not None
         if prepared.query is None or prepared.kernel != "native":
             raise No("the query is left to Spark as it is")
         asked = {each.name.lower(): each for each in prepared.snapshot}

@@ -7,10 +7,10 @@ equal, and expressions in one order (`plan.canonical`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import islice, permutations, product
+from itertools import islice, permutations
 
 from nearly.plan.canonical import fingerprint, in_order
 from nearly.plan.expressions import Call, Column, Expression, conjuncts, substitute, transform
@@ -39,16 +39,30 @@ class JoinBlock:
         """Whether a column's name tells its leaf: a common table expression that is used twice has the same names twice."""
         return len({name for leaf in self.leaves for name in leaf.names}) == sum(len(leaf.names) for leaf in self.leaves)
 
-    def labellings(self) -> Iterator[Labelling]:
-        """Names that tell leaf and column, for all columns; leaves that are alike in each order."""
+    def labellings(self, counts: Mapping[str, int]) -> Iterator[Labelling]:
+        """Names that tell leaf and column, for all columns; as many of each kind as `counts` says are chosen in each order."""
         alike: dict[str, list[Plan]] = defaultdict(list)
         for leaf in self.leaves:
             alike[identity(leaf)].append(leaf)
-        for chosen in islice(product(*(permutations(leaves) for leaves in alike.values())), MOST_LABELLINGS):
+        ways = [(leaves, counts.get(kind, 0)) for kind, leaves in alike.items()]
+        for chosen in islice(_orders(ways), MOST_LABELLINGS):
             leaves = [
                 (kind, number, leaf) for kind, ordered in zip(alike, chosen, strict=True) for number, leaf in enumerate(ordered)
             ]
             yield Labelling(tuple(leaves))
+
+
+def _orders(ways: Sequence[tuple[list[Plan], int]]) -> Iterator[tuple[list[Plan], ...]]:
+    """So many of the leaves of each kind in each order, before the others; one after the other, since there may be very many."""
+    if not ways:
+        yield ()
+        return
+    (leaves, count), *further = ways
+    for places in permutations(range(len(leaves)), count):
+        first = [leaves[place] for place in places]
+        rest = [leaf for place, leaf in enumerate(leaves) if place not in places]
+        for others in _orders(further):
+            yield ([*first, *rest], *others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +153,12 @@ class Classes:
 
 
 def equality(predicate: Expression) -> tuple[Column, Column] | None:
-    """Two columns that a predicate makes the same; equal floats may still differ in their sign."""
+    """Two columns that a predicate makes the same; equal floats may still differ in their sign.
+
+    That a column equals itself says something else: that it is not null.
+    """
     match predicate:
-        case Call(function="=", arguments=(Column() as left, Column() as right)) if left.type == right.type:
+        case Call(function="=", arguments=(Column() as left, Column() as right)) if left.type == right.type and left != right:
             return (left, right) if left.type not in FRACTIONS else None
     return None
 

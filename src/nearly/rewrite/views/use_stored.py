@@ -150,6 +150,8 @@ class _Matching:
         mine_keys = [_over(key.expression, mine) for key in node.keys]
         kept = [_over(output.expression, theirs) for output in (*view.keys, *view.aggregates)]
         for cover in self._covers(mine, theirs, kept):
+            if not self._has_groups and (node.keys or not isinstance(cover.rows, Scan)):
+                continue  # there is one row even where no row was read: it tells no group, and nothing beside it
             keys = [cover.derived(key) for key in mine_keys]
             if all(key is not None for key in keys):
                 outputs = tuple(Output(key.name, value) for key, value in zip(node.keys, keys, strict=True) if value is not None)
@@ -189,11 +191,17 @@ class _Matching:
         stored = None if other is None else cover.values.get(cover.normal(_over(other, mine)))
         if stored is not None or call.where is not None or call.distinct:
             return None if stored is None else Cast(call.type, stored)
-        if call.function in EXTREMES:
+        if call.function in EXTREMES and self._has_groups:
             return cover.derived(_over(call.arguments[0], mine))
         if call.function == "count" and all(never_null(each, node.child) for each in call.arguments):
             return cover.values.get(functions.aggregate("count", []))
         return None
+
+    @property
+    def _has_groups(self) -> bool:
+        """Whether each stored row is of rows that were there; without keys there is one of none, too."""
+        view = self.stored.maintained
+        return isinstance(view, GroupBy) and bool(view.keys)
 
     def _same_groups(self, node: GroupBy, mine: JoinBlock, cover: StoredCover, keys: tuple[Output, ...], width: int) -> Plan | None:
         """Groups as they are stored, where the query groups by exactly the view's keys and joins nothing more."""
@@ -215,13 +223,13 @@ class _Matching:
         """The rows of the view under the conditions of a query's block, in each way in which their leaves can be paired."""
         if theirs.identities - mine.identities or not (mine.is_clear and theirs.is_clear):
             return
-        names = next(theirs.labellings()).names
+        names = next(theirs.labellings({})).names
         given = [labelled(each, names) for each in theirs.predicates]
         classes = Classes(given)
         pairs = [pair for pair in map(equality, given) if pair is not None]
         demanded = [classes.normal(each) for each in given if equality(each) is None]
         stored = [classes.normal(labelled(each, names)) for each in kept]
-        for labelling in mine.labellings():
+        for labelling in mine.labellings(theirs.identities):
             asked = [labelled(each, labelling.names) for each in mine.predicates]
             own = Classes(asked)
             normal = [classes.normal(each) for each in asked]

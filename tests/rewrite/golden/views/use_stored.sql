@@ -211,3 +211,94 @@ select a.k, sum(b.v) as s from kind join event b on id = b.kind join event a on 
 --       Join inner on (k_used1 = k_7)
 --         Scan the view [k, v]
 --         Scan event [k]
+
+-- name: not_null_is_demanded
+-- view: select kind, count(*) c from event where v = v group by kind
+select kind, count(*) as n from event group by kind
+-- expected:
+-- None
+
+-- name: not_null_by_two_names
+-- view: select a, b, k from (select v as a, v as b, k from event) as t where a = b
+select k, v from event where k > 3
+-- expected:
+-- None
+
+-- name: not_null_is_asked
+-- view: select kind, count(*) c from event where v = v group by kind
+select count(*) as n from event where v = v
+-- expected:
+-- Project n_6 = count_5
+--   Project count_5
+--     Project count_5 = coalesce(merged_used3, 0)
+--       Aggregate by [] of [merged_used3 = sum(c_used2)]
+--         Scan the view [c]
+
+-- name: one_row_of_none_is_no_group
+-- view: select count(*) c, sum(v) s from event where k > 1000
+select year, count(*) as n from (select 2020 as year, v from event where k > 1000) as t group by year
+-- expected:
+-- None
+
+-- name: one_row_of_none_beside_others
+-- view: select count(*) c, sum(v) s from event where k > 1000
+select count(*) as n, max(label) as l from event cross join kind where k > 1000
+-- expected:
+-- None
+
+-- name: extremes_of_constants_over_no_rows
+-- view: select count(*) c, sum(v) s from event where k > 1000
+select max('v') as m, count(*) as n from event where k > 1000
+-- expected:
+-- None
+
+-- name: one_row_of_none
+-- view: select count(*) c, sum(v) s from event where k > 1000
+select count(*) as n, sum(v) as s, avg(v) as a from event where k > 1000
+-- expected:
+-- Project n_8 = count_5, s_9 = sum_6, a_10 = avg_7
+--   Project count_5, sum_6, avg_7 = average_of(sum_6, part_used4)
+--     Project count_5 = coalesce(merged_used5, 0), sum_6 = merged_used6, part_used4 = coalesce(merged_used7, 0)
+--       Aggregate by [] of [merged_used5 = sum(c_used1), merged_used6 = sum(s_used2), merged_used7 = sum(_count_used3)]
+--         Scan the view [c, s, _count]
+
+-- name: distinct_values_of_no_rows
+-- view: select count(distinct kind) c from event
+select count(distinct kind) as n from event where 1 = 0
+-- expected:
+-- None
+
+-- name: zeros_of_either_sign
+-- view: select coalesce(x, 0e0) as c from event
+select coalesce(x, -0e0) as c from event
+-- expected:
+-- None
+
+-- name: the_same_table_many_times
+-- view: select label, id from kind where id > 0
+select a.label from kind a join kind b on a.id = b.id join kind c on b.id = c.id join kind d on c.id = d.id join kind e on d.id = e.id join kind f on e.id = f.id join kind g on f.id = g.id join kind h on g.id = h.id join kind i on h.id = i.id join kind j on i.id = j.id join kind l on j.id = l.id join kind m on l.id = m.id where a.id > 0
+-- expected:
+-- Project label_25 = label_used1
+--   Join inner on (id_21 = id_23)
+--     Join inner on (id_21 = id_19)
+--       Join inner on (id_17 = id_19)
+--         Join inner on (id_15 = id_17)
+--           Join inner on (id_13 = id_15)
+--             Join inner on (id_11 = id_13)
+--               Join inner on (id_9 = id_11)
+--                 Join inner on (id_7 = id_9)
+--                   Join inner on (id_5 = id_7)
+--                     Join inner on (id_3 = id_5)
+--                       Join inner on (id_used2 = id_3)
+--                         Scan the view [label, id]
+--                         Scan kind [id]
+--                       Scan kind [id]
+--                     Scan kind [id]
+--                   Scan kind [id]
+--                 Scan kind [id]
+--               Scan kind [id]
+--             Scan kind [id]
+--           Scan kind [id]
+--         Scan kind [id]
+--       Scan kind [id]
+--     Scan kind [id]
