@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nearly.plan.immutable import Holder, Remembering, node, with_fields
@@ -26,6 +27,8 @@ class Expression(Remembering):
 
 
 E = TypeVar("E", bound=Expression)
+_SIGNLESS = (int, str, NoneType)
+"""Values that are the same where they are equal."""
 
 
 @node
@@ -36,10 +39,18 @@ class Column(Expression):
 
 
 @node
-class Literal(Expression):
+class Literal(Expression):  # noqa: PLW1641  `node` gives it a hash
     """A constant; `value` is the Python value that Arrow gives for the type (None for null)."""
 
     value: Any
+
+    def __eq__(self, other: object) -> bool:
+        """Zeros with other signs are other constants: what is remembered of one must not be taken for the other."""
+        if not isinstance(other, Literal):
+            return NotImplemented
+        if (self.type, self.value) != (other.type, other.value):
+            return False
+        return isinstance(self.value, _SIGNLESS) or repr(self.value) == repr(other.value)
 
 
 @node
