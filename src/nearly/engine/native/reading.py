@@ -20,7 +20,7 @@ from nearly.engine.storage.manifest import FileEntry
 from nearly.errors import EngineError, Unsupported
 from nearly.plan.dialects import native
 from nearly.plan.quoting import native_name, native_text
-from nearly.plan.types import DATE, TIMESTAMP, DataType, is_simple
+from nearly.plan.types import DATE, FRACTIONS, TIMESTAMP, DataType, is_simple
 
 FILE, ROW = "nearly_file", "nearly_row"
 """Columns that every stored table has for those who change it: the number of the row's file in the manifest, and of the row in it.
@@ -286,13 +286,23 @@ def literal_path(path: str) -> str:
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)
 
 
+def _with_nan(column: exp.Expr, name: str) -> exp.Expr:
+    """A column of doubles as it is, of which DuckDB does not know the statistics.
+
+    Those in footers leave NaN out, and DuckDB takes them for those of all values: it passed over row groups with NaN, and knew the
+    greatest value without reading.
+    """
+    as_it_is = exp.Case(ifs=[exp.If(this=exp.Is(this=column, expression=exp.Null()), true=exp.Null())], default=column.copy())
+    return exp.alias_(as_it_is, name, quoted=True)
+
+
 def _converted(wanted: DataType, found: str, name: str) -> exp.Expr:
     column = exp.column(name, quoted=True)
     if not is_simple(wanted):
         raise Unsupported(f"column {name!r} has type {wanted}, which the native kernel does not read")
     target, name_there = native.type_sql(wanted), native.type_name(wanted).replace(" ", "")
     if _DESCRIBED.get(name_there, name_there) == found.replace(" ", ""):
-        return column
+        return _with_nan(column, name) if wanted in FRACTIONS else column
     if found in _UNSIGNED or (wanted == DATE and found == "TIMESTAMP"):
         return exp.alias_(exp.Cast(this=column, to=target), name, quoted=True)
     if wanted == TIMESTAMP and found == "TIMESTAMP":
