@@ -264,3 +264,55 @@ def test_laws_of_correspondence(db: nearly.Session) -> None:
     kept = (stale & inside) - changed
     assert kept <= truth.keys()
     assert 0.25 < len(inside) / len(videos) < 0.35
+
+
+def test_an_extreme_inside_an_expression_has_no_interval(db: nearly.Session) -> None:
+    """How far the greatest value is off nobody knows, so that replicates of a ratio only tell of its other part."""
+    answer = db.view("visits").query("select max(bytes) / avg(bytes) as x, avg(bytes) as a from visits")
+    (low,), (high,) = answer.low.to_pylist(), answer.high.to_pylist()
+    assert low["x"] is None or high["x"] is None
+    assert low["a"] < high["a"]
+    assert answer.error == float("inf")
+
+
+@pytest.mark.parametrize("sign", ["<", ">"])
+def test_a_row_that_hangs_on_an_estimate_may_come_or_go(db: nearly.Session, sign: str) -> None:
+    answer = db.view("visits").query(f"select sum(bytes) as b from visits having sum(bytes) {sign} 1000000")
+    assert not answer.complete
+    assert answer.error == float("inf")
+    assert answer.unseen is not None
+    assert answer.unseen.most == 1 - answer.table.num_rows
+    assert answer.tentative is None or answer.tentative.to_pylist() == [True] * answer.table.num_rows
+
+
+def test_rows_that_come_may_take_groups_away(own: nearly.Session, tmp_path: Path) -> None:
+    """Where nothing was deleted groups stay, but not those of rows that must not meet what came."""
+    pq.write_table(pa.table({"id": range(4_000), "g": [number // 20 for number in range(4_000)]}), tmp_path / "idle.parquet")
+    pq.write_table(pa.table({"id": [-1]}), tmp_path / "used.parquet")
+    own.register("item", str(tmp_path / "idle.parquet"), key=["id"])
+    own.register("used", str(tmp_path / "used.parquet"), key=["id"])
+    idle = own.create_view(
+        "idle", "select id, g from item where not exists (select 1 from used where used.id = item.id)", key=["id"]
+    )
+    own.insert("used", pa.table({"id": list(range(20))}))
+    answer = idle.query("select g, count(*) as n from idle group by g", sample=0.02)
+    assert answer.table.num_rows == 200
+    assert answer.tentative is not None
+    assert not answer.complete
+    (place,) = [place for place, g in enumerate(answer.table["g"].to_pylist()) if g == 0]
+    assert answer.tentative[place].as_py()
+
+
+def test_outliers_of_groups_without_a_number_are_clean(own: nearly.Session, tmp_path: Path) -> None:
+    make = np.random.default_rng(0)
+    keys = np.where(make.random(3_000) < 0.01, np.nan, make.integers(0, 300, 3_000).astype(float))
+    pq.write_table(pa.table({"id": range(3_000), "x": keys, "v": make.integers(0, 9, 3_000)}), tmp_path / "odd.parquet")
+    own.register("odd", str(tmp_path / "odd.parquet"), key=["id"])
+    view = own.create_view("odds", "select x, sum(v) as t, count(*) as n from odd group by x", sample=0.1)
+    view.index_outliers("odd", "v", 3)
+    own.insert("odd", pa.table({"id": [3_000, 3_001], "x": [float("nan"), 5.0], "v": [1_000_000, 1_000_000]}))
+    own.insert("odd", pa.table({"id": range(3_002, 3_302), "x": make.integers(0, 300, 300).astype(float), "v": [3] * 300}))
+    view.index_outliers("odd", "v", outside=(None, 1_000))
+    answer = view.query("select sum(t) as t from odds", method="corr", sample=0.1)
+    truth = own.sql("select sum(v) as t from odd").exact().table["t"][0].as_py()
+    assert abs(answer.table["t"][0].as_py() - truth) < 10_000

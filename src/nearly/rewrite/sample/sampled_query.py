@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from nearly.errors import Unsupported
 from nearly.plan.binding.scope import FreshNames
-from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, Literal, columns_of
 from nearly.plan.functions.casting import coerce
 from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project, Scan, Sort, passed
 from nearly.plan.types import BOOLEAN, DOUBLE, INT, LONG, is_numeric
@@ -45,6 +45,21 @@ class SampledQuery:
     @property
     def limited(self) -> bool:
         return any(isinstance(node, Limit) for node in self.finish)
+
+    @property
+    def decisive(self) -> frozenset[str]:
+        """The view's columns that decide whether a row counts, and in which group."""
+        found = set().union(*(columns_of(key.expression) for key in self.core.keys))
+        for node in self.core.child.walk():  # what is above comes first
+            match node:
+                case Project():
+                    made = [each for each in node.outputs if each.name in found]
+                    found |= set().union(*(columns_of(each.expression) for each in made))
+                case Scan():
+                    pass
+                case _:
+                    found |= set().union(*map(columns_of, node.expressions()))
+        return frozenset(each.source for each in self.scan.fields if each.name in found)
 
     def rows(self, view: Plan) -> Plan:
         """What the core groups, over other rows of the view, which have the scan's columns and a unit; the unit is passed on."""

@@ -39,6 +39,7 @@ class StaleView:
     """A view between two refreshes: its stored rows, the plan they are the rows of, and its tables as they were and as they are.
 
     `columns` are the names of the plan's columns in the stored table, `key` those that identify a row.
+    No row is gone, or has other values, as far as its columns in `lasting` tell; where that is not known, there are none.
     """
 
     table: Table
@@ -48,7 +49,7 @@ class StaleView:
     before: Mapping[str, Table]
     after: Mapping[str, Table]
     drawn_by: tuple[str, ...] = ()
-    deletions: bool = True
+    lasting: frozenset[str] = frozenset()
     changes: int | None = None
     """How many rows of the tables changed, where that is known."""
 
@@ -70,7 +71,7 @@ def untouched(view: StaleView) -> CleanSample:
     schema = pa.schema([(name, to_arrow(column.type)) for name, column in zip(view.columns, view.plan.columns, strict=True)])
     nothing = SampledRows.drawn(schema.empty_table(), np.empty(0, np.int64))
     keys = nothing.table.select(list(view.key))
-    return CleanSample(0.0, view.key, view.ticket_columns, nothing, nothing, keys, deletions=view.deletions)
+    return CleanSample(0.0, view.key, view.ticket_columns, nothing, nothing, keys, lasting=view.lasting)
 
 
 def cleaned(engine: Engine, view: StaleView, share: float, before: CleanSample | None = None) -> CleanSample:
@@ -86,7 +87,7 @@ def cleaned(engine: Engine, view: StaleView, share: float, before: CleanSample |
     keys = rows.select(list(view.key)).group_by(list(view.key)).aggregate([])
     return CleanSample(
         share, known.key, known.drawn_by, known.new.and_of(new), known.old.and_of(old),
-        pa.concat_tables([known.changed, keys]), deletions=known.deletions,
+        pa.concat_tables([known.changed, keys]), lasting=known.lasting,
     )  # fmt: skip
 
 

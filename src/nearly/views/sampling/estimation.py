@@ -161,6 +161,8 @@ class Estimation:
         for place in places:
             name = names[place]
             shown, direct = (Estimates(point[name][0], copies[name]) for point, copies in lines)
+            if any(self._columns[each].typed is not None for each in done.made_of[name]):
+                continue  # replicates know nothing of how far an extreme is off
             parts = [self._columns[each].of(rows) for each in done.made_of[name]]
             is_total = name in origins and self.cells.is_total(origins[name])
             sides = sides.closed(place, bounded(shown, direct, parts, None if is_total else drawn, self._behind))
@@ -191,10 +193,12 @@ class Estimation:
 
     def _changes(self, rows: Integers) -> RowChanges:
         """Which rows the answer may get or lose: groups of rows that were not drawn, and groups whose rows may all be gone."""
-        if not self.cells.parts.keys:
+        if not self.cells.parts.keys and not self.cells.query.filtered:
             return RowChanges()
         if self.method == STALE_ONLY:
             return RowChanges(False, None, None, math.inf)
+        if not self.cells.parts.keys:  # there is one row, or none
+            return RowChanges(False, UnseenRows(0.0, 1.0 - len(rows)), pa.array([True] * len(rows), pa.bool_()), math.inf)
         failure = 1 - self.confidence
         unseen = self._unseen(failure)
         if self.cells.query.filtered or self.cells.query.limited:
@@ -229,7 +233,8 @@ class Estimation:
         old, new = self.cells.drawn_rows()
         share = self.cells.strata.share
         gone = float(np.maximum(old - new, 0).sum())
-        if share >= 1 or (not gone and not self.cells.sample.deletions):
+        lasting, decisive = self.cells.sample.lasting, self.cells.query.decisive
+        if share >= 1 or (not gone and lasting and decisive <= lasting):
             return np.zeros(self.cells.count, dtype=bool)
         most = special.gammaincinv(gone + 1, 1 - failure) / share
         direct = self.cells.rows_of(DIRECT) * share

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -130,7 +131,7 @@ def with_sure(sample: CleanSample, sure: SureRows | None) -> CleanSample:
         _without(mine, sure.keys, sample.key).and_of(theirs) for mine, theirs in ((sample.new, sure.new), (sample.old, sure.old))
     )
     changed = pa.concat_tables([sample.changed, sure.changed]).group_by(list(sample.key)).aggregate([])
-    return CleanSample(sample.share, sample.key, sample.drawn_by, new, old, changed, sure.keys, sample.deletions)
+    return CleanSample(sample.share, sample.key, sample.drawn_by, new, old, changed, sure.keys, sample.lasting)
 
 
 def _sure(rows: SampledRows) -> SampledRows:
@@ -144,9 +145,14 @@ def _without(rows: SampledRows, keys: pa.Table, key: tuple[str, ...]) -> Sampled
 
 def _among(rows: pa.Table, keys: pa.Table, key: tuple[str, ...]) -> NDArray[np.int64]:
     """The places of the rows whose key is among some."""
-    wanted = set(zip(*(keys[name].to_pylist() for name in key), strict=True))
-    found = zip(*(rows[name].to_pylist() for name in key), strict=True)
+    wanted = set(zip(*(map(_comparable, keys[name].to_pylist()) for name in key), strict=True))
+    found = zip(*(map(_comparable, rows[name].to_pylist()) for name in key), strict=True)
     return np.array([place for place, each in enumerate(found) if each in wanted], dtype=np.int64)
+
+
+def _comparable(value: Any) -> Any:
+    """A value that is equal to itself: in a key, NaN is NaN."""
+    return value if value == value else "NaN"  # noqa: PLR0124
 
 
 def _keys(

@@ -56,7 +56,8 @@ class CleanSample:
     """`new` are the clean rows of keys that changed, `old` the stored ones; `changed` are these keys.
 
     `key` identifies a stored row, `drawn_by` are the columns that tickets are drawn for. `sure` are keys of rows that are clean
-    whatever their ticket: the outliers. All columns have the names of the stored table. With `deletions` rows may have gone.
+    whatever their ticket: the outliers. All columns have the names of the stored table. No row has
+    gone as far as its columns in `lasting` tell.
     """
 
     share: float
@@ -66,7 +67,7 @@ class CleanSample:
     old: SampledRows
     changed: pa.Table
     sure: pa.Table | None = None
-    deletions: bool = True
+    lasting: frozenset[str] = frozenset()
     _inputs: dict[str, pa.Table] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -34,6 +34,7 @@ from nearly.views.moving import Move, definition_of
 from nearly.views.reasons import told
 from nearly.views.sampling.asking import DEFAULT_SHARE, EXACT, Asking, StaleQuestion, ViewAnswer, check_method, with_later
 from nearly.views.sampling.cleaning import StaleView, cleaned, untouched
+from nearly.views.sampling.lasting import lasting
 from nearly.views.sampling.linear import AUTO, STALE_ONLY
 from nearly.views.sampling.outliers import OutlierIndex, SureRows, sure_rows
 from nearly.views.sampling.sample import CleanSample, SampledRows
@@ -186,8 +187,8 @@ class Samples:
         old, now = move.present(move.before), move.after
         view = StaleView(move.table, stored.maintained, stored.columns, move.planned.key, old, now)
         names = self._drawn_by(view)
-        deletions = any(self._deleted(each, old[name]) for name, each in now.items())
-        view = replace(view, drawn_by=names, deletions=deletions, changes=move.changed)
+        deleted = any(self._deleted(each, old[name]) for name, each in now.items())
+        view = replace(view, drawn_by=names, lasting=frozenset() if deleted else lasting(view), changes=move.changed)
         index = self._indexes.get(move.table.name.lower())
         return Held(view, move, untouched(view), None if index is None else sure_rows(self._engine, view, index))
 
