@@ -46,6 +46,15 @@ def test_spark_computes_a_view_that_it_alone_knows(db: nearly.Session) -> None:
     assert "SPARK_ONLY" in db.explain_view(text)
 
 
+def test_a_view_of_the_time_moves_though_its_tables_stand_still(db: nearly.Session) -> None:
+    view = db.create_view("times", "select k, now() as asked, s from t")
+    (before,) = {row["asked"] for row in rows(db, "select * from times")}
+    view.refresh()
+    (after,) = {row["asked"] for row in rows(db, "select * from times")}
+    assert before < after
+    assert view.history[0].strategy == "whole"
+
+
 def test_groups_are_kept_on_several_sites(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
         (kept_groups, "FEWEST_READ", -1), (kept_groups, "MOST_SHARE", 10.0), (sites, "STATIC_ROWS", 0),

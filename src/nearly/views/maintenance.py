@@ -17,6 +17,7 @@ from nearly.engine.storage.layouts import AT, Table
 from nearly.engine.writing.parquet_writer import Progress
 from nearly.errors import EngineError, UnknownName
 from nearly.plan.depth import deep_recursion
+from nearly.plan.syntax.volatile import is_volatile
 from nearly.views.definition import RememberedPlans
 from nearly.views.kept_groups import drop_groups, noted
 from nearly.views.moving import Move, Pinned, definition_of, is_elsewhere
@@ -103,7 +104,8 @@ class Maintenance:
             if self._is_ahead(state, pinned):
                 raise Overtaken
             moved = self._moved(state, pinned)
-            if moved.inputs != state.inputs or is_elsewhere(self.engine, definition_of(table)):
+            definition = definition_of(table)
+            if moved.inputs != state.inputs or is_elsewhere(self.engine, definition) or is_volatile(definition.text):
                 self._expect()
                 table = Move(self.engine, table, state, moved, pinned, self.plans).done(progress)
                 kept = self.state(name).groups
