@@ -206,3 +206,19 @@ def test_a_kill_between_groups_and_view_costs_the_groups_alone(db: nearly.Sessio
         assert not _kept(db, view)
         view.refresh()
         assert db.sql("select * from counts order by c").exact().table.to_pylist() == [{"c": 4, "n": 2}, {"c": 5, "n": 1}]
+
+
+def test_groups_of_a_view_that_a_query_made_fresh_are_dropped(tmp_path: Path) -> None:
+    """A sample of the view's rows tells nothing of them."""
+    pq.write_table(pa.table({"k": range(90)}), tmp_path / "t.parquet")
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", str(tmp_path / "t.parquet"), key=["k"])
+        view = db.create_view("v", NESTED)
+        assert db._engine.catalog.hidden("v")
+        db.insert("t", [{"k": 90}])
+        assert [*view.query("select sum(n) as n from v")][-1].exact
+        assert not view.stale
+        assert not db._engine.catalog.hidden("v")
+        db.insert("t", [{"k": 91}])
+        view.refresh()
+        assert db.sql("select c, n from v order by c").exact().table.to_pylist() == [{"c": 30, "n": 1}, {"c": 31, "n": 2}]

@@ -29,6 +29,7 @@ from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.passes import rewrite
 from nearly.rewrite.sample.sampling_columns import sampling_columns
 from nearly.rewrite.views.split_view import StoredView
+from nearly.views.kept_groups import drop_groups
 from nearly.views.maintenance import Maintenance
 from nearly.views.moving import Move, definition_of
 from nearly.views.reasons import told
@@ -242,5 +243,6 @@ class Samples:
             except (Mismatch, Conflict) as trouble:
                 logger.warning("view %r was not moved by the query that cleaned it: %s", name, trouble)
                 return
+        drop_groups(self._engine, name, self._maintenance.state(name).groups)  # no sample tells of those inside its query
         self._maintenance.pin(name)
         self._held.pop(name.lower(), None)
