@@ -9,7 +9,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+
+import duckdb
 
 from nearly.autoview.keeping import Deferred, Keeping
 from nearly.autoview.store import MadeView, NoRoom
@@ -46,11 +49,16 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Begin nothing more, and break off what runs."""
+        """Begin nothing more, and break off what runs. An interrupt between two statements is lost, so it is repeated."""
         self._stopping.set()
         self._running.interrupt()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(CLOSING_SECONDS)
+        if self._thread is threading.current_thread():
+            return
+        until = time.monotonic() + CLOSING_SECONDS
+        while self._thread.is_alive() and time.monotonic() < until:
+            self._thread.join(GLANCE)
+            with suppress(duckdb.Error):  # a cursor that is being closed
+                self._running.interrupt()
 
     def _run(self) -> None:
         activity = self._keeping.engine.activity
