@@ -19,7 +19,7 @@ from nearly.autoview.store import MadeView, NoRoom
 from nearly.autoview.upkeep import Lost, moved, present
 from nearly.engine.native.running import Running
 from nearly.engine.plans import BrokenOff
-from nearly.errors import NearlyError
+from nearly.errors import EngineError, NearlyError
 
 logger = logging.getLogger(__name__)
 
@@ -204,5 +204,5 @@ class Worker:
         try:
             keeping.store.add(view.candidate, rows, versions, replace(view.holding, bytes=rows.bytes), view.zone)
             keeping.tally.moved += 1
-        except NoRoom:
+        except (NoRoom, EngineError):
             keeping.tally.lost += 1
