@@ -12,9 +12,11 @@ import pytest
 import nearly
 from nearly.autoview import upkeep
 from nearly.autoview.autoview import AutoView
+from nearly.autoview.experiments import Experiment, Experiments, Side
 from nearly.engine.deltas.stages import StageRunner
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.spark.spark_kernel import SparkKernel
+from nearly.plan.nodes import Scan
 from tests.autoview.keen import held_still, keen
 from tests.fixtures.driver_only import driver_only
 
@@ -72,3 +74,32 @@ def test_a_query_breaks_off_the_following_of_a_table(db: nearly.Session, auto: A
     assert set(auto.keeping.store.kept) == kept
     assert auto.status().tally.moved
     assert not auto.status().tally.lost
+
+
+def test_an_experiment_that_is_broken_off_ends_the_turn(auto: AutoView, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view that waits to be made would be made beside the query that broke it off."""
+    worker, side, begun = auto._worker, Side(Scan("t", ()), ()), list[str]()
+    auto.keeping.experiments.add(Experiment("question", "view", side, side))
+    monkeypatch.setattr(Experiments, "run", lambda *_: begun.append("experiment"))
+    monkeypatch.setattr(worker, "_make", lambda: begun.append("make"))
+    assert worker._turn(lambda: True)
+    assert begun == ["experiment"]
+
+
+def test_work_ends_between_two_pieces(db: nearly.Session, auto: AutoView, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, begun = auto._worker, list[str]()
+
+    def mine() -> bool:
+        begun.append("mine")
+        worker._stopping.set()
+        return False
+
+    monkeypatch.setattr(worker, "_mine", mine)
+    monkeypatch.setattr(worker, "_experiment", lambda: begun.append("experiment"))
+    worker._stopping.clear()
+    with db._engine.activity.reading():
+        assert not worker.work(), "somebody asks"
+    assert not begun
+    monkeypatch.setattr(db._engine.activity, "_last", -1e9)
+    assert not worker.work()
+    assert begun == ["mine"]
