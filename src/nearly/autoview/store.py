@@ -10,6 +10,7 @@ bytes of all files together never exceed the limit: rows are encoded in memory, 
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 import uuid
@@ -25,7 +26,7 @@ import pyarrow.parquet as pq
 from nearly.autoview.candidates import Candidate
 from nearly.autoview.options import Holding
 from nearly.engine.changes.given_rows import arrow_schema
-from nearly.engine.storage.durable import flush, write_durably, writing_in
+from nearly.engine.storage.durable import DRAFT, flush, write_durably, writing_in
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.locks import exclusive
 from nearly.engine.storage.registration import describe_parquet
@@ -38,6 +39,7 @@ from nearly.rewrite.views.use_stored import StoredPlan
 LIST, ROWS, FILE, OWNER = "views.json", "rows", "rows.parquet", "owner"
 PREFIX = "autoview "
 """Before the number of a view: no user's table has a name with a space."""
+_LIST_DRAFT = re.compile(DRAFT.format(name=re.escape(LIST)))
 CLOSING_SECONDS = 10.0
 BUSY = "automatic views of this catalog are on in another session; switch them off there first, or use another catalog"
 
@@ -263,6 +265,10 @@ class ViewStore:
         for found in self.rows.iterdir():
             if found.name not in used:
                 shutil.rmtree(found, ignore_errors=True)
+        for found in self.directory.iterdir():
+            if _LIST_DRAFT.fullmatch(found.name):  # of a session that was killed: nobody else writes here now
+                with suppress(OSError):
+                    found.unlink()
 
     @property
     def number(self) -> int:
