@@ -233,6 +233,8 @@ def test_bad_input_is_refused(db: nearly.Session) -> None:
         db.autoview()
     with pytest.raises(SchemaError, match="is no size"):
         db.autoview("much")
+    with pytest.raises(SchemaError, match="is no size"):
+        db.autoview("9" * 400)
     with pytest.raises(SchemaError, match="must be more than nothing"):
         db.autoview("0")
     with pytest.raises(SchemaError, match="policy='best' must be one of 'learned'"):
