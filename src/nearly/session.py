@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -125,7 +126,7 @@ def bytes_of(text: str) -> int:
     1536
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(kb|mb|gb|)b?\s*", str(text).lower())
-    if match is None:
+    if match is None or not math.isfinite(float(match.group(1)) * _SIZES[match.group(2)]):
         raise SchemaError(f"{text!r} is no size; write for example 512MB or 2GB")
     return int(float(match.group(1)) * _SIZES[match.group(2)])
 

@@ -181,6 +181,24 @@ def test_files_that_someone_changed_are_not_read(db: nearly.Session, catalog: Pa
         assert found.equals(expected)
 
 
+def test_a_tables_file_that_vanishes_is_not_blamed_on_views(db: nearly.Session, catalog: Path) -> None:
+    held_still(db.autoview("1MB", policy="lru", slowdown=10))
+    for _ in range(3):
+        db.sql(BY_CITY.format(3)).exact()
+    auto = held_still(db.autoview("1MB", policy="off"))  # nothing is made, so that it is the reading that fails
+    expected = db.sql(BY_CITY.format(3)).exact()
+    assert expected.source != "native"
+    kept = set(auto.keeping.store.kept)
+    away = (catalog.parent / "sales.parquet").rename(catalog.parent / "away.parquet")
+    with pytest.raises(EngineError, match=r"sales\.parquet"):
+        db.sql(BY_CITY.format(3)).exact()
+    assert set(auto.keeping.store.kept) == kept
+    away.rename(catalog.parent / "sales.parquet")
+    found = db.sql(BY_CITY.format(3)).exact()
+    assert found.table.equals(expected.table)
+    assert found.source != "native"
+
+
 def test_off_takes_effect_at_once(db: nearly.Session, catalog: Path) -> None:
     auto = db.autoview("1MB", policy="lru", slowdown=10)
     query = db.sql(QUESTIONS[0])
@@ -215,6 +233,8 @@ def test_bad_input_is_refused(db: nearly.Session) -> None:
         db.autoview()
     with pytest.raises(SchemaError, match="is no size"):
         db.autoview("much")
+    with pytest.raises(SchemaError, match="is no size"):
+        db.autoview("9" * 400)
     with pytest.raises(SchemaError, match="must be more than nothing"):
         db.autoview("0")
     with pytest.raises(SchemaError, match="policy='best' must be one of 'learned'"):

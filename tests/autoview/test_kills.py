@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from nearly.autoview.store import LIST
 from tests.autoview.keen import held_still
 from tests.fixtures.driver_only import driver_only
 
@@ -57,3 +58,16 @@ def test_a_kill_leaves_nothing_behind(tmp_path: Path, moment: float) -> None:
         assert len(list((catalog / "autoview" / "rows").iterdir())) == len(files)
         for day, table in expected.items():
             assert db.sql(TEXT.format(day)).exact().table.equals(table)
+
+
+def test_drafts_of_the_list_are_removed(tmp_path: Path) -> None:
+    """A kill while it is written leaves one."""
+    directory = tmp_path / "catalog" / "autoview"
+    directory.mkdir(parents=True)
+    draft, other = directory / f".{LIST}.0123abcd", directory / f".{LIST}.notes"
+    for each in (draft, other):
+        each.write_text("{")
+    with driver_only(tmp_path / "catalog") as db:
+        held_still(db.autoview("8kb", policy="lru"))
+        assert not draft.exists()
+        assert other.exists()

@@ -54,7 +54,11 @@ class AutoView:
         self._store = ViewStore(engine.catalog.path / DIRECTORY, settings.storage)
         self._keeping = Keeping(engine, self._store, policy_of(settings.policy, settings.seed), settings.slowdown)
         self.course = QueryCourse(self._keeping)
-        listing.load(self._keeping)
+        try:
+            listing.load(self._keeping)
+        except BaseException:
+            self._store.close()
+            raise
         self._worker = Worker(self._keeping, lambda: listing.save(self._keeping))
         self._began = time.monotonic()
         self.is_on = True
@@ -98,19 +102,23 @@ class AutoView:
             return
         self.is_on = False
         self._store.refuse_more()
-        self._worker.stop()
-        self._store.clear()
-        self._save()
-        self._store.close()
+        try:
+            self._worker.stop()
+            self._store.clear()
+            self._save()
+        finally:
+            self._store.close()
 
     def close(self) -> None:
         """The session ends; what is kept stays for the next one."""
         if not self.is_on:
             return
         self.is_on = False
-        self._worker.stop()
-        self._save()
-        self._store.close()
+        try:
+            self._worker.stop()
+            self._save()
+        finally:
+            self._store.close()
 
     def _save(self) -> None:
         try:

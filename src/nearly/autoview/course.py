@@ -217,19 +217,25 @@ class QueryCourse:
         if not rewriting.views:
             return QueryOutcome(self._rows(asked, rewriting), ())
         with self.keeping.store.reading(rewriting.views) as there:
-            broken = [each for each in rewriting.views if not each.is_sound]
+            broken, suspected = [each for each in rewriting.views if not each.is_sound], []
             if there and not broken:
                 try:
                     return QueryOutcome(self._rows(asked, rewriting), tuple(each.name for each in rewriting.views))
                 except EngineError:
                     self.keeping.engine.life.refuse_over()
                     asked.ending.refuse()
-                    broken = list(rewriting.views)  # or a table is: then reading it alone says so
+                    broken = [each for each in rewriting.views if not each.is_sound]
+                    suspected = [each for each in rewriting.views if each not in broken]
+        self._drop(broken)
+        query = asked.prepared.query
+        rows = None if query is None else self._rows(asked, Rewriting(query.plan, (), 0.0))
+        self._drop(suspected)  # where reading the tables alone fails as well, it was not the views
+        return QueryOutcome(rows, ())
+
+    def _drop(self, broken: Iterable[MadeView]) -> None:
         for each in broken:
             logger.warning("the files of %s were changed or removed by someone else; it is dropped", each.name)
             self.keeping.evict(each.id)
-        query = asked.prepared.query
-        return QueryOutcome(None if query is None else self._rows(asked, Rewriting(query.plan, (), 0.0)), ())
 
     def _rows(self, asked: AskedQuery, rewriting: Rewriting) -> pa.Table | None:
         tables = [*asked.prepared.snapshot, *(each.table for each in rewriting.views)]

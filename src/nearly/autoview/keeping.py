@@ -86,21 +86,32 @@ class Keeping:
         self.mining.facts[candidate.id] = Fact(rows.rows, rows.bytes, seconds)
         tables = {table.name.lower(): table for table in prepared.snapshot}
         versions = {name: (tables[name].version, tables[name].content) for name in candidate.tables}
-        with self.store.lock:
-            victims = self.policy.victims(moment, option, rows.bytes)
-            if victims is None or any(self.store.kept[each.id].readers for each in victims if each.id in self.store.kept):
-                return None
-            for each in victims:
-                self.evict(each.id)
-            holding = Holding(option, rows.bytes, cost, self.step)
-            try:
-                kept = self.store.add(candidate, rows, versions, holding, self.engine.cluster.time_zone)
-            except (NoRoom, EngineError):
-                return None
+        holding, zone = Holding(option, rows.bytes, cost, self.step), self.engine.cluster.time_zone
+        try:
+            kept = self.store.add(candidate, rows, versions, holding, zone, lambda: self._make_room(moment, option, rows.bytes))
+        except (NoRoom, EngineError):
+            return None
         self.tally.made += 1
         self.tally.most_bytes = max(self.tally.most_bytes, self.store.bytes)
         self.is_changed = True
         return kept
+
+    def _make_room(self, moment: Occasion, option: Option, size: int) -> None:
+        """Let go of what the policy lets go for a new view; `NoRoom` where that is nothing, or would not be enough.
+
+        Whoever holds the lock of the store may. The files go before the new ones come, since both together may be more than the
+        limit: where the writing fails after that, they are gone for nothing.
+        """
+        victims = self.policy.victims(moment, option, size)
+        if victims is None:
+            raise NoRoom("the policy lets nothing go for it")
+        going = [self.store.kept[each.id] for each in victims if each.id in self.store.kept]
+        if any(each.readers for each in going):
+            raise NoRoom("what would go for it is being read")
+        if self.store.bytes - sum(each.holding.bytes for each in going) + size > self.store.limit:
+            raise NoRoom("others came meanwhile")
+        for each in going:
+            self.evict(each.id)
 
     def moment(self, question: str = "", options: Sequence[Option] = (), seconds: float = 0.0) -> Occasion:
         """What is kept as a question comes, of which these views could be made."""

@@ -17,16 +17,21 @@ from nearly.autoview.options import Holding, Option, ViewShape
 from nearly.autoview.store import ROWS, MadeView, ViewStore, read_list
 from nearly.engine.storage.serialise import decode, encode
 from nearly.errors import NearlyError
+from nearly.plan.depth import FRAMES, deep_recursion
 from nearly.plan.reading import Reading
 from nearly.plan.stored_form import restored, stored
 from nearly.rewrite.views.split_view import StoredView
 
+DEEPEST = FRAMES // 3
+"""Reading a list again takes two calls for each value in a value, and whoever reads it has some behind himself."""
 
+
+@deep_recursion()
 def save(keeping: Keeping) -> None:
     """Write what is kept, and what was learned."""
     store = keeping.store
     content = {
-        "views": [_view(each, store) for each in list(store.kept.values())],
+        "views": [found for each in list(store.kept.values()) if (found := _stored(each, store)) is not None],
         "number": store.number,
         "step": keeping.step,
         "facts": {id_: asdict(fact) for id_, fact in dict(keeping.mining.facts).items()},  # queries go on meanwhile
@@ -37,6 +42,7 @@ def save(keeping: Keeping) -> None:
     store.save(content)
 
 
+@deep_recursion()
 def load(keeping: Keeping) -> None:
     """Have what an earlier session left; a policy of another name begins anew."""
     store = keeping.store
@@ -50,7 +56,7 @@ def load(keeping: Keeping) -> None:
             keeping.shares.update({(question, view): share for question, view, _, share in content["gains"]})
             if content["policy"] == keeping.policy.name and content["learned"]:
                 keeping.policy.restore(content["learned"])
-    except (KeyError, TypeError, ValueError, NearlyError):
+    except (KeyError, TypeError, ValueError, RecursionError, NearlyError):
         views = []
     total = 0
     fitting = []
@@ -61,6 +67,7 @@ def load(keeping: Keeping) -> None:
     store.restore(fitting, 0 if content is None else int(content.get("number", 0)))
 
 
+@deep_recursion()
 def left_in(directory: Path) -> tuple[str, list[MadeView]] | None:
     """The policy and the views that the sessions of a catalog left, for whoever only looks; None where there never were any."""
     content = read_list(directory)
@@ -70,6 +77,7 @@ def left_in(directory: Path) -> tuple[str, list[MadeView]] | None:
         return None
 
 
+@deep_recursion()
 def clear(directory: Path) -> None:
     """Free what the sessions of a catalog left, unless one has it now; what was learned stays."""
     store = ViewStore(directory, 1)
@@ -84,6 +92,26 @@ def clear(directory: Path) -> None:
 
 def _views(content: Mapping[str, Any], directory: Path) -> list[MadeView]:
     return [found for each in content["views"] if (found := _kept(each, directory)) is not None]
+
+
+def _stored(kept: MadeView, store: ViewStore) -> dict[str, Any] | None:
+    """A view as the list has it; None where it cannot be kept, or is so deep that it may not be read again."""
+    try:
+        found = _view(kept, store)
+    except (NearlyError, RecursionError):
+        return None
+    return found if _is_flat(found) else None
+
+
+def _is_flat(content: Any) -> bool:
+    """Whether values lie in at most `DEEPEST` others: looked for level by level, since deep ones leave no room for calls."""
+    level = [content]
+    for _ in range(DEEPEST):
+        level = [each for value in level for each in (value.values() if isinstance(value, dict) else value)]
+        level = [each for each in level if isinstance(each, dict | list | tuple)]
+        if not level:
+            return True
+    return False
 
 
 def _view(kept: MadeView, store: ViewStore) -> dict[str, Any]:
@@ -109,7 +137,7 @@ def _kept(read: Mapping[str, Any], directory: Path) -> MadeView | None:
         versions = {name: (int(version), str(content)) for name, (version, content) in read["versions"].items()}
         path = directory / ROWS / Path(read["path"]).name
         return MadeView(candidate, table, versions, _holding(read["holding"]), path, str(read["zone"]))
-    except (KeyError, TypeError, ValueError, AttributeError, NearlyError):
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, NearlyError):
         return None
 
 

@@ -10,10 +10,11 @@ bytes of all files together never exceed the limit: rows are encoded in memory, 
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ import pyarrow.parquet as pq
 from nearly.autoview.candidates import Candidate
 from nearly.autoview.options import Holding
 from nearly.engine.changes.given_rows import arrow_schema
-from nearly.engine.storage.durable import flush, write_durably, writing_in
+from nearly.engine.storage.durable import DRAFT, flush, write_durably, writing_in
 from nearly.engine.storage.layouts import Table
 from nearly.engine.storage.locks import exclusive
 from nearly.engine.storage.registration import describe_parquet
@@ -38,6 +39,8 @@ from nearly.rewrite.views.use_stored import StoredPlan
 LIST, ROWS, FILE, OWNER = "views.json", "rows", "rows.parquet", "owner"
 PREFIX = "autoview "
 """Before the number of a view: no user's table has a name with a space."""
+_LIST_DRAFT = re.compile(DRAFT.format(name=re.escape(LIST)))
+CLOSING_SECONDS = 10.0
 BUSY = "automatic views of this catalog are on in another session; switch them off there first, or use another catalog"
 
 
@@ -128,6 +131,7 @@ class ViewStore:
     def __init__(self, directory: Path, limit: int) -> None:
         self.directory, self.limit = directory, limit
         self.lock = threading.RLock()
+        self._written = threading.Condition(self.lock)
         self.kept: dict[str, MadeView] = {}
         self.changes = 0
         """How often a view came or went."""
@@ -146,7 +150,10 @@ class ViewStore:
             self._is_closed = True
 
     def close(self) -> None:
+        """Give the directory to whoever wants it next; a view that is being written is removed before."""
         self.refuse_more()
+        with self._written:
+            self._written.wait_for(lambda: not self._reserved, CLOSING_SECONDS)
         self._owned.close()
 
     @property
@@ -161,11 +168,21 @@ class ViewStore:
             return self._reserved + sum(each.holding.bytes for each in (*self.kept.values(), *self._dying))
 
     def add(
-        self, candidate: Candidate, rows: Encoded, versions: Mapping[str, tuple[int, str]], holding: Holding, zone: str
+        self,
+        candidate: Candidate,
+        rows: Encoded,
+        versions: Mapping[str, tuple[int, str]],
+        holding: Holding,
+        zone: str,
+        make_room: Callable[[], None] = lambda: None,
     ) -> MadeView:
-        """Have a view; one that computes the same goes. `NoRoom` where it does not fit beside what is there, or none may come."""
+        """Have a view; one that computes the same goes. `NoRoom` where it does not fit beside what is there, or none may come.
+
+        What `make_room` lets go of is let go of for this view alone. Nobody waits for the writing: meanwhile its bytes are taken.
+        """
         with self.lock:
             self._refuse_closed()
+            make_room()
             if self.bytes + rows.bytes > self.limit:
                 raise NoRoom(f"{self.bytes + rows.bytes:,} bytes")
             self._reserved += rows.bytes
@@ -183,16 +200,20 @@ class ViewStore:
                 before = self.kept.pop(kept.id, None)
                 self.kept[kept.id] = kept
                 self.changes += 1
-                self._reserved -= rows.bytes
+                self._free(rows.bytes)
                 if before is not None:
                     self._dying.append(before)
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
             with self.lock:
-                self._reserved -= rows.bytes
+                self._free(rows.bytes)
             raise
         self._sweep_dying()
         return kept
+
+    def _free(self, size: int) -> None:
+        self._reserved -= size
+        self._written.notify_all()
 
     def _refuse_closed(self) -> None:
         if self._is_closed:
@@ -244,6 +265,10 @@ class ViewStore:
         for found in self.rows.iterdir():
             if found.name not in used:
                 shutil.rmtree(found, ignore_errors=True)
+        for found in self.directory.iterdir():
+            if _LIST_DRAFT.fullmatch(found.name):  # of a session that was killed: nobody else writes here now
+                with suppress(OSError):
+                    found.unlink()
 
     @property
     def number(self) -> int:

@@ -50,7 +50,10 @@ def present(catalog: Catalog, view: MadeView) -> dict[str, Table] | None:
 def moved(
     estimates: ViewEstimates, view: MadeView, tables: Mapping[str, Table], making: float, most: int, running: Running
 ) -> Encoded:
-    """The rows of a view over its tables as they are now; `Lost` where they cannot be had cheaper than by making it again."""
+    """The rows of a view over its tables as they are now; `Lost` where they cannot be had cheaper than by making it again.
+
+    Interrupting `running` ends it with `BrokenOff`.
+    """
     engine, stored = estimates.engine, view.candidate.stored
     if any(column.type in FRACTIONS for column in stored.maintained.columns):
         raise Lost("it has sums of doubles")
@@ -65,7 +68,7 @@ def moved(
         expected = _expected(estimates, pinned, view, before, tables, groups)
         if expected >= making:
             raise Lost(f"following its tables is expected to take {expected:.3f} s, making it again {making:.3f} s")
-        rows = net_change(pinned, stored.maintained, before, dict(tables), groups).rows
+        rows = net_change(pinned, stored.maintained, before, dict(tables), groups, background=running).rows
         return encoded(view.candidate, _applied(pinned, view, rows, running), most)
     except (NearlyError, NativeFailure, NoRoom) as trouble:
         engine.life.refuse_over()

@@ -9,14 +9,17 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+
+import duckdb
 
 from nearly.autoview.keeping import Deferred, Keeping
 from nearly.autoview.store import MadeView, NoRoom
 from nearly.autoview.upkeep import Lost, moved, present
 from nearly.engine.native.running import Running
 from nearly.engine.plans import BrokenOff
-from nearly.errors import NearlyError
+from nearly.errors import EngineError, NearlyError
 
 logger = logging.getLogger(__name__)
 
@@ -46,11 +49,16 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Begin nothing more, and break off what runs."""
+        """Begin nothing more, and break off what runs. An interrupt between two statements is lost, so it is repeated."""
         self._stopping.set()
         self._running.interrupt()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(CLOSING_SECONDS)
+        if self._thread is threading.current_thread():
+            return
+        until = time.monotonic() + CLOSING_SECONDS
+        while self._thread.is_alive() and time.monotonic() < until:
+            self._thread.join(GLANCE)
+            with suppress(duckdb.Error):  # a cursor that is being closed
+                self._running.interrupt()
 
     def _run(self) -> None:
         activity = self._keeping.engine.activity
@@ -58,7 +66,7 @@ class Worker:
             try:
                 if activity.quiet < QUIET:
                     self._beside()
-                while not self._stopping.is_set() and activity.quiet >= QUIET and self.work():
+                while self.work():
                     pass
             except Exception:  # whatever one piece of work meets, the next one is done
                 if not self._stopping.is_set():
@@ -80,14 +88,21 @@ class Worker:
 
     def settle(self) -> None:
         """Do all that waits, now."""
-        while self.work():
+        while self._turn(lambda: True):
             pass
 
     def work(self) -> bool:
-        """One piece of work; whether there was one."""
+        """One piece of work, as long as it is quiet; whether there was one."""
+        return self._turn(self._may_work)
+
+    def _may_work(self) -> bool:
+        return not self._stopping.is_set() and self._keeping.engine.activity.quiet >= QUIET
+
+    def _turn(self, may_work: Callable[[], bool]) -> bool:
+        """The first piece of work that there is; one that is broken off was one, so that nothing else begins beside the query."""
         with self._working, self._keeping.engine.activity.background(self._running):
             pieces = (self._upkeep, self._mine, self._experiment, self._make, self._learn, self._keep_list)
-            return any(self._done(piece) for piece in pieces)
+            return any(may_work() and self._done(piece) for piece in pieces)
 
     def _done(self, piece: Callable[[], bool]) -> bool:
         """Do a piece of work; what cannot be done, since its tables are gone or changed, is left undone."""
@@ -110,9 +125,8 @@ class Worker:
         with keeping.store.reading(read) as there:
             if there and len(read) == len(experiment.reads):
                 outcome = keeping.experiments.run(experiment, self._running)
-                if outcome is None:
-                    return False
-                keeping.learn(outcome)
+                if outcome is not None:
+                    keeping.learn(outcome)
         return True
 
     def _learn(self) -> bool:
@@ -196,5 +210,5 @@ class Worker:
         try:
             keeping.store.add(view.candidate, rows, versions, replace(view.holding, bytes=rows.bytes), view.zone)
             keeping.tally.moved += 1
-        except NoRoom:
+        except (NoRoom, EngineError):
             keeping.tally.lost += 1

@@ -42,6 +42,8 @@ from nearly.engine.deltas.workspace import Workspace
 from nearly.engine.engine import Engine
 from nearly.engine.jobs.native_kernel import STATIC_ROWS
 from nearly.engine.native.failures import NativeFailure, read_in_batches
+from nearly.engine.native.running import Running
+from nearly.engine.plans import BrokenOff
 from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, Unsupported
 from nearly.plan.depth import deep_recursion
@@ -60,6 +62,8 @@ LIMITED = "a LIMIT without a total order may keep other rows each time it is rea
 Changes = tuple[tuple[str, TableChange], ...]
 """The tables that changed, by name."""
 BATCH_ROWS = 131_072
+INTERRUPTED = duckdb.InterruptException.__name__
+"""The kind of a failure that was wished for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +84,10 @@ def net_change(
     after: Mapping[str, Table],
     stored: Mapping[Plan, Plan] | None = None,
     parts: tuple[Plan, ...] = (),
+    background: Running | None = None,
 ) -> NetChange:
     """How the rows of a plan change, and those of some parts of it."""
-    with changing(engine, plan, before, after, stored, parts) as found:
+    with changing(engine, plan, before, after, stored, parts, background) as found:
         return NetChange(found.table(), found.source, found.stages, found.reason, found.parts)
 
 
@@ -125,8 +130,12 @@ def changing(
     after: Mapping[str, Table],
     stored: Mapping[Plan, Plan] | None = None,
     parts: tuple[Plan, ...] = (),
+    background: Running | None = None,
 ) -> Iterator[Found]:
-    """The change of a plan's rows, for as long as this is open."""
+    """The change of a plan's rows, for as long as this is open.
+
+    In the `background` nobody waits for it: interrupting ends it with `BrokenOff`, and what only Spark can do is `Unsupported`.
+    """
     with deep_recursion():
         tables = versions_of(engine, plan, before, after, (stored or {}).values())
     schema = _schema(plan)
@@ -136,16 +145,24 @@ def changing(
     pinned = engine.at(tables.all)
     with engine.reading(tables.all):
         pinned.native.local.configure(pinned.native.settings)
-        with pinned.native.local.cursor() as cursor:
-            yield _found(pinned, plan, tables, schema, stored or {}, cursor, parts)
+        try:
+            with pinned.native.local.cursor(background) as cursor:
+                yield _found(pinned, plan, tables, schema, stored or {}, cursor, parts, background is not None)
+        except duckdb.InterruptException as trouble:
+            if background is None:
+                raise
+            raise BrokenOff from trouble
 
 
 @deep_recursion()
 def _found(
     pinned: Engine, plan: Plan, tables: Tables, schema: pa.Schema, stored: Mapping[Plan, Plan],
-    cursor: duckdb.DuckDBPyConnection, parts: tuple[Plan, ...],
+    cursor: duckdb.DuckDBPyConnection, parts: tuple[Plan, ...], in_background: bool,
 ) -> Found:  # fmt: skip
-    """By deltas; else all of it, by the native kernel, and in the end by Spark, which also judges what is an error."""
+    """By deltas; else all of it, by the native kernel, and in the end by Spark, which also judges what is an error.
+
+    In the background Spark is not asked: that would start it in a session that needs none, and nobody could break it off.
+    """
     reason = pinned.native.refused_types(plan)
     reason = reason or (LIMITED if has_open_limit(plan, pinned.catalog.schema) else None)
     for made in (planned_delta, _whole) if reason is None else (_whole,) if reason == LIMITED else ():
@@ -159,7 +176,11 @@ def _found(
             pinned.life.refuse_over()
             if failure.is_unreadable:
                 raise EngineError(f"a table's file cannot be read: {failure}") from failure
+            if in_background and failure.kind == INTERRUPTED:
+                raise BrokenOff from failure
             reason = reason or str(failure)
+    if in_background:
+        raise Unsupported(f"only Spark can compute what changed: {reason}")
     rows = pinned.spark.run(_whole(plan, tables, {}).result)
     found = rows.rename_columns(schema.names)
     return Found(_schema(plan, found.schema), "spark", (), reason, {}, None, found)

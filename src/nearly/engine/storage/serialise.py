@@ -57,7 +57,7 @@ def opened(text: str, read: Callable[[Any], Opened]) -> Opened:
         return read(json.loads(outer["body"]))
     except NearlyError:
         raise
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise EngineError(f"it is not the text of a table ({type(error).__name__}: {error})") from error
 
 
