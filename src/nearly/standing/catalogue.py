@@ -2,7 +2,8 @@
 
     <catalog>/standing/<name>.json      a query's text, when and within what it is refreshed, and what came so far
 
-Law: a query goes on after a crash as it was defined, with a first answer over the tables as they are then.
+Law: a query goes on after a crash as it was defined, with a first answer over the tables as they are then. A definition has an
+identity: whoever runs a query that was stopped in another session neither writes over nor removes the one that follows it there.
 The thread refreshes one query after the other, the one that has waited longest beyond its time first.
 """
 
@@ -12,8 +13,9 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from nearly.engine.engine import Engine
 from nearly.engine.planner import Prepared
 from nearly.engine.storage.catalog import check_name
 from nearly.engine.storage.durable import write_durably, writing_in
+from nearly.engine.storage.locks import exclusive
 from nearly.engine.storage.serialise import opened, sealed
 from nearly.errors import EngineError, SchemaError, unknown
 from nearly.plan.syntax.parse import check_query
@@ -45,6 +48,8 @@ PATIENCE = 30.0
 """Seconds that closing waits for a refresh, which it breaks off."""
 AGAIN = 1.0
 """Seconds after which a query is tried again whose tables cannot be read."""
+_IDENTITY = "identity"
+"""What a definition is told from others of its name by; those of before have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,84 @@ Estimated = Callable[[Prepared], Answer | None]
 """An early answer to a query; None where none comes well before the exact one."""
 
 
+class _Definitions:
+    """The files of definitions.
+
+    Law: whether a file is a query's own is asked under a lock of all sessions, as long as it is written or removed.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._seen: dict[str, tuple[tuple[int, int, int], str]] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(path.stem for path in self.directory.glob("*.json"))) if self.directory.is_dir() else ()
+
+    def read(self, name: str) -> tuple[StandingDefinition, str]:
+        """A definition and its identity."""
+        try:
+            return opened(self._path(name).read_text(encoding="utf-8"), _definition)
+        except (OSError, UnicodeDecodeError) as error:
+            raise EngineError(f"the definition of standing query {name!r} cannot be read: {error}") from error
+
+    def begin(self, one: Standing) -> None:
+        """Write the definition of a query that begins."""
+        with self._alone():
+            if self._path(one.name).exists() and not self.has(one):
+                raise SchemaError(f"standing query {one.name!r} was just begun in another session; give another name=")
+            self._write(one)
+
+    def renew(self, one: Standing) -> None:
+        """Write the definition of a query that was not forgotten in another session."""
+        with self._alone():
+            if self.has(one):
+                self._write(one)
+
+    def drop(self, one: Standing) -> None:
+        """Remove the definition of a query, as far as it is there."""
+        if self.has(one):
+            with self._alone():
+                if self.has(one):
+                    self.remove(one.name)
+
+    def remove(self, name: str) -> None:
+        """Remove a definition, whosever it is."""
+        self._path(name).unlink(missing_ok=True)
+
+    def has(self, one: Standing) -> bool:
+        """Whether a query's own definition is there; one that cannot be read was not replaced by another."""
+        try:
+            return self._identity(one.name) == one.identity
+        except (OSError, EngineError):
+            return True
+
+    def _identity(self, name: str) -> str | None:
+        """The identity of the definition that is there; it is read again only when another was put in its place."""
+        try:
+            found = self._path(name).stat()
+        except FileNotFoundError:
+            return None
+        mark = (found.st_ino, found.st_mtime_ns, found.st_size)
+        seen = self._seen.get(name)
+        if seen is None or seen[0] != mark:
+            seen = self._seen[name] = mark, self.read(name)[1]
+        return seen[1]
+
+    def _path(self, name: str) -> Path:
+        return self.directory / f"{name}.json"
+
+    def _write(self, one: Standing) -> None:
+        write_durably(self._path(one.name), sealed(_content(one)).encode())
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with writing_in(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+        with exclusive(self.directory / ".lock"):
+            yield
+
+
 class StandingQueries:
     """All standing queries of a session."""
 
@@ -70,19 +153,16 @@ class StandingQueries:
         self._open: dict[str, Standing] = {}
         self._lock = threading.RLock()
         self._files = threading.Lock()
+        self._definitions = _Definitions(engine.catalog.path / "standing")
         self._store: StateStore | None = None
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._closed = False
 
     @property
-    def directory(self) -> Path:
-        return self._engine.catalog.path / "standing"
-
-    @property
     def names(self) -> tuple[str, ...]:
         """Names of the queries that stand, here or in a process that was ended."""
-        return tuple(sorted(path.stem for path in self.directory.glob("*.json"))) if self.directory.is_dir() else ()
+        return self._definitions.names
 
     def start(self, text: str, name: str | None, wishes: Wishes) -> Standing:
         """Begin with a query, or go on with one of the same name and text."""
@@ -92,7 +172,7 @@ class StandingQueries:
         with self._lock:
             if known in self._open:
                 raise SchemaError(f"standing query {known!r} runs already; stop it first, or give another name=")
-            before = self._read(known) if known in self.names else None
+            before, identity = self._definitions.read(known) if known in self.names else (None, uuid.uuid4().hex)
             if before is not None and before.text != plain:
                 raise SchemaError(f"there is a standing query {known!r} with another text; stop it first, or give another name=")
             query = maintained(self._engine, plain)
@@ -103,7 +183,8 @@ class StandingQueries:
             past = Past({}, restored_past(before.batches) if before is not None else ())
             forecast = Forecast(predictor, past, frozenset(before.complete) if before is not None else frozenset())
             upkeep = Upkeep(self._engine, self._states(), query, known, wishes.budget, self._measured())
-            made = Standing(known, wishes.policy, forecast, upkeep, None if watcher is None else Telling(known, watcher), self)
+            telling = None if watcher is None else Telling(known, watcher)
+            made = Standing(known, wishes.policy, forecast, upkeep, telling, self, identity=identity)
             self._begin(made)
             return made
 
@@ -115,7 +196,7 @@ class StandingQueries:
                 if not made.is_over:
                     with self._files:
                         self._open[made.name] = made
-                        self._keep(made)
+                        self._definitions.begin(made)
         except BaseException:
             made.close()
             raise
@@ -129,7 +210,7 @@ class StandingQueries:
                 return self._open[known]
             if known not in self.names:
                 raise unknown("standing query", str(name), self.names)
-            found = self._read(known)
+            found, _ = self._definitions.read(known)
             budget = StateBudget(found.memory, found.disk)
             return self.start(found.text, known, Wishes(RefreshPolicy(found.every, found.rows), budget, arrivals, on_change))
 
@@ -140,7 +221,7 @@ class StandingQueries:
             if known in self._open:
                 self._open[known].stop()
             elif known in self.names:
-                self._path(known).unlink(missing_ok=True)
+                self._definitions.remove(known)
             else:
                 raise unknown("standing query", str(name), self.names)
 
@@ -157,10 +238,11 @@ class StandingQueries:
     def left(self, one: Standing, forget: bool) -> None:
         """A query is over."""
         with self._files:
-            self._open.pop(one.name, None)
+            if self._open.get(one.name) is one:
+                del self._open[one.name]
             if forget:
-                with suppress(OSError):
-                    self._path(one.name).unlink(missing_ok=True)
+                with suppress(OSError, EngineError):
+                    self._definitions.drop(one)
 
     def close(self) -> None:
         """End with the session: definitions stay."""
@@ -183,25 +265,11 @@ class StandingQueries:
         self._engine.costs.measure()
         return self._engine.costs
 
-    def _path(self, name: str) -> Path:
-        return self.directory / f"{name}.json"
-
-    def _read(self, name: str) -> StandingDefinition:
-        try:
-            return opened(self._path(name).read_text(encoding="utf-8"), StandingDefinition.of)
-        except (OSError, UnicodeDecodeError) as error:
-            raise EngineError(f"the definition of standing query {name!r} cannot be read: {error}") from error
-
     def _write(self, one: Standing) -> None:
         """Keep the definition of a query that is neither over, nor forgotten in another session."""
         with self._files:
-            if self._open.get(one.name) is one and self._path(one.name).exists():
-                self._keep(one)
-
-    def _keep(self, one: Standing) -> None:
-        with writing_in(self.directory):
-            self.directory.mkdir(parents=True, exist_ok=True)
-        write_durably(self._path(one.name), sealed(_content(one)).encode())
+            if self._open.get(one.name) is one:
+                self._definitions.renew(one)
 
     def _run_thread(self) -> None:
         if self._thread is None:
@@ -221,7 +289,7 @@ class StandingQueries:
     def _leave_forgotten(self) -> None:
         """End the queries that someone forgot in another session of the catalog."""
         with self._files:
-            gone = [one for one in self._open.values() if not self._path(one.name).exists()]
+            gone = [one for one in self._open.values() if not self._definitions.has(one)]
         for one in gone:
             logger.info("standing query %r was stopped in another session", one.name)
             one.stop()
@@ -263,4 +331,9 @@ def _tables_of(one: Standing) -> set[str]:
 
 
 def _content(one: Standing) -> Mapping[str, Any]:
-    return StandingDefinition.from_standing(one).content
+    return {**StandingDefinition.from_standing(one).content, _IDENTITY: one.identity}
+
+
+def _definition(content: Mapping[str, Any]) -> tuple[StandingDefinition, str]:
+    rest = {name: each for name, each in content.items() if name != _IDENTITY}
+    return StandingDefinition.of(rest), content.get(_IDENTITY, "")

@@ -76,6 +76,8 @@ class Standing:
     _looking: int = 0
     """How many iterate over it."""
     _planned_for: Prediction | None = None
+    identity: str = ""
+    """What its definition is told from others of its name by, which were begun before or after it."""
 
     def __repr__(self) -> str:
         state = "over" if self._over else "no answer yet" if self._answer is None else f"refreshed {len(self.history)} times"

@@ -1,0 +1,80 @@
+"""What a catalog keeps of standing queries: each session writes and removes only the definitions of its own. Without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nearly
+from nearly.engine.storage.serialise import opened as unsealed
+from nearly.engine.storage.serialise import sealed
+from nearly.standing.catalogue import StandingQueries
+from tests.standing.test_standing import TEXT, expected, opened, orders, shown
+from tests.standing.test_watching import until
+
+COUNT = "select count(*) as n from orders"
+GREATEST = "select max(id) as m from orders"
+
+
+def queries(db: nearly.Session) -> StandingQueries:
+    return db._rooms.standing
+
+
+def definition(path: Path, name: str = "x") -> Path:
+    return path / "catalog" / "standing" / f"{name}.json"
+
+
+def test_law_a_query_that_was_stopped_elsewhere_does_not_write_over_its_successor(tmp_path: Path) -> None:
+    with opened(tmp_path) as first, opened(tmp_path) as second:
+        old = first.standing(COUNT, name="x")
+        second.drop_standing("x")
+        new = second.standing(GREATEST, name="x")
+        before = definition(tmp_path).read_bytes()
+        queries(first)._write(old)
+        assert definition(tmp_path).read_bytes() == before
+        assert until(lambda: old.is_over)
+        old.stop()
+        assert definition(tmp_path).read_bytes() == before
+        second.insert("orders", orders(1000, 5))
+        assert new.refresh().table.to_pylist() == [{"m": 1004}]
+    with opened(tmp_path) as third:
+        assert third.standing(name="x").text == GREATEST
+
+
+def test_stopping_a_query_does_not_stop_its_successor(tmp_path: Path) -> None:
+    with opened(tmp_path) as first, opened(tmp_path) as second:
+        old = first.standing(COUNT, name="x")
+        second.drop_standing("x")
+        new = second.standing(COUNT, name="x")
+        old.stop()
+        queries(second)._leave_forgotten()
+        assert second.standings == ("x",)
+        assert not new.is_over
+
+
+def test_sessions_that_go_on_with_one_query_share_its_definition(tmp_path: Path) -> None:
+    with opened(tmp_path) as first, opened(tmp_path) as second:
+        pair = first.standing(COUNT, name="x"), second.standing(name="x")
+        for each in (first, second):
+            queries(each)._leave_forgotten()
+        assert not any(each.is_over for each in pair)
+        second.drop_standing("x")
+        queries(first)._leave_forgotten()
+        assert all(each.is_over for each in pair)
+
+
+def test_a_definition_of_before_has_no_identity(tmp_path: Path) -> None:
+    with opened(tmp_path) as first:
+        first.standing(TEXT, name="x", rows=7)
+    content = unsealed(definition(tmp_path).read_text(), dict)
+    del content["identity"]
+    definition(tmp_path).write_text(sealed(content))
+    with opened(tmp_path) as second:
+        s = second.standing(name="x")
+        queries(second)._leave_forgotten()
+        assert not s.is_over
+        assert s.policy.rows == 7
+        assert shown(s.answer) == expected(second)
+        queries(second)._write(s)
+        assert unsealed(definition(tmp_path).read_text(), dict)["rows"] == 7
+        second.drop_standing("x")
+        assert second.standings == ()
