@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import nearly
 from nearly.engine.storage.serialise import opened as unsealed
 from nearly.engine.storage.serialise import sealed
+from nearly.errors import NearlyError
 from nearly.standing.catalogue import StandingQueries
 from tests.standing.test_standing import TEXT, expected, opened, orders, shown
 from tests.standing.test_watching import until
@@ -60,6 +63,44 @@ def test_sessions_that_go_on_with_one_query_share_its_definition(tmp_path: Path)
         second.drop_standing("x")
         queries(first)._leave_forgotten()
         assert all(each.is_over for each in pair)
+
+
+def test_what_was_told_and_what_came_are_there_in_the_next_session(tmp_path: Path) -> None:
+    with opened(tmp_path) as first:
+        s = first.standing(TEXT, name="x")
+        for number in range(3):
+            first.insert("orders", orders(1000 + number, 1))
+            s.refresh()
+        s.complete("customers")
+    with opened(tmp_path) as second:
+        s = second.standing(name="x")
+        assert s.status().complete == ("customers",)
+        assert [each.rows("orders") for each in s.forecast.past.batches] == [1.0, 1.0, 1.0]
+        s.complete("orders")
+        assert s.is_over
+        assert second.standings == ()
+
+
+def test_what_is_complete_is_kept_at_once(tmp_path: Path) -> None:
+    """A process that is killed then has told it."""
+    with opened(tmp_path) as db:
+        db.standing(TEXT, name="x").complete("Customers")
+        assert unsealed(definition(tmp_path).read_text(), dict)["complete"] == ["customers"]
+
+
+def test_what_came_with_a_refresh_is_kept_while_the_session_goes_on(tmp_path: Path) -> None:
+    with opened(tmp_path) as db:
+        s = db.standing(TEXT, name="x")
+        db.insert("orders", orders(1000, 1))
+        s.refresh()
+        assert until(lambda: len(unsealed(definition(tmp_path).read_text(), dict)["batches"]) == 1)
+
+
+def test_after_the_session_nothing_can_be_told(tmp_path: Path) -> None:
+    with opened(tmp_path) as db:
+        s = db.standing(TEXT, name="x")
+    with pytest.raises(NearlyError, match="closed"):
+        s.complete("orders")
 
 
 def test_a_definition_of_before_has_no_identity(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from nearly.engine.storage.catalog import check_name
 from nearly.engine.storage.durable import write_durably, writing_in
 from nearly.engine.storage.locks import exclusive
 from nearly.engine.storage.serialise import opened, sealed
-from nearly.errors import EngineError, SchemaError, unknown
+from nearly.errors import EngineError, NearlyError, SchemaError, unknown
 from nearly.plan.syntax.parse import check_query
 from nearly.standing.arrivals import Forecast, Past, predictor_of
 from nearly.standing.definitions import StandingDefinition, restored_past, restored_predictor
@@ -153,6 +153,7 @@ class StandingQueries:
         self._open: dict[str, Standing] = {}
         self._lock = threading.RLock()
         self._files = threading.Lock()
+        self._unwritten: set[str] = set()
         self._definitions = _Definitions(engine.catalog.path / "standing")
         self._store: StateStore | None = None
         self._wake = threading.Event()
@@ -235,8 +236,17 @@ class StandingQueries:
             tables = tables.union(*map(_tables_of, near))
         return found
 
+    def keep(self, one: Standing, soon: bool = True) -> None:
+        """Have what is new of a query in its definition: now, or soon, by the thread, since nobody should wait for a disk."""
+        if soon:
+            self._unwritten.add(one.name)
+        else:
+            self._write(one)
+
     def left(self, one: Standing, forget: bool) -> None:
-        """A query is over."""
+        """A query is over: its definition goes, or stays with all that came."""
+        if not forget:
+            self._write_or_warn(one)
         with self._files:
             if self._open.get(one.name) is one:
                 del self._open[one.name]
@@ -269,7 +279,16 @@ class StandingQueries:
         """Keep the definition of a query that is neither over, nor forgotten in another session."""
         with self._files:
             if self._open.get(one.name) is one:
+                self._unwritten.discard(one.name)
                 self._definitions.renew(one)
+
+    def _write_or_warn(self, one: Standing) -> None:
+        """The same, where nobody can do anything about a disk that refuses, and only what was seen to come is lost."""
+        if one.name in self._unwritten:
+            try:
+                self._write(one)
+            except NearlyError as trouble:
+                logger.warning("what came to standing query %r could not be kept: %s", one.name, trouble)
 
     def _run_thread(self) -> None:
         if self._thread is None:
@@ -281,6 +300,8 @@ class StandingQueries:
         while not self._closed:
             self._wake.clear()
             self._leave_forgotten()
+            for one in list(self._open.values()):
+                self._write_or_warn(one)
             for one in self._due():
                 if not self._closed and not one.is_over:
                     self._refresh(one)

@@ -51,6 +51,8 @@ class Home(Protocol):
 
     def sharing(self, one: Standing) -> list[Standing]: ...
 
+    def keep(self, one: Standing, soon: bool = True) -> None: ...
+
     def left(self, one: Standing, forget: bool) -> None: ...
 
 
@@ -144,12 +146,17 @@ class Standing:
     def refresh(self) -> Answer:
         """Bring the answer up to date now."""
         self._refuse_over()
-        for each in refresh_all(self):
+        done = refresh_all(self)
+        if self._home is not None:
+            for each in done:
+                self._home.keep(each)
+        for each in done:
             each.tell()
         return self.answer
 
     def complete(self, *tables: str) -> None:
         """Tell that nothing will come any more of some tables; when nothing does of any, the query ends with its next answer."""
+        self._upkeep.engine.life.refuse_over()
         known = {name.lower() for name in self._upkeep.tables}
         for name in tables:
             if name.lower() not in known:
@@ -157,6 +164,8 @@ class Standing:
         with self._upkeep.store.lock:
             self.forecast.finish(tables)
             self._end_if_complete()
+        if self._home is not None:
+            self._home.keep(self, soon=False)
 
     def stop(self) -> None:
         """Forget the query and what it keeps; whoever waits for its next answer waits no longer. Twice is harmless."""
