@@ -291,7 +291,8 @@ class StandingQueries:
                 logger.warning("what came to standing query %r could not be kept: %s", one.name, trouble)
 
     def _run_thread(self) -> None:
-        if self._thread is None:
+        """Have the thread run: it ends with the session alone, or where something ended it that nobody thought of."""
+        if not self._closed and (self._thread is None or not self._thread.is_alive()):
             self._thread = threading.Thread(target=self._work, name="nearly-standing", daemon=True)
             self._thread.start()
         self._wake.set()
@@ -299,13 +300,20 @@ class StandingQueries:
     def _work(self) -> None:
         while not self._closed:
             self._wake.clear()
-            self._leave_forgotten()
-            for one in list(self._open.values()):
-                self._write_or_warn(one)
-            for one in self._due():
-                if not self._closed and not one.is_over:
-                    self._refresh(one)
+            try:
+                self._look()
+            except Exception:  # the next look may succeed, and others wait for it
+                logger.exception("the tables of standing queries could not be looked at")
             self._wake.wait(self._pause())
+
+    def _look(self) -> None:
+        """Leave what was forgotten, keep what is new, and refresh what is due."""
+        self._leave_forgotten()
+        for one in list(self._open.values()):
+            self._write_or_warn(one)
+        for one in self._due():
+            if not self._closed and not one.is_over:
+                self._refresh(one)
 
     def _leave_forgotten(self) -> None:
         """End the queries that someone forgot in another session of the catalog."""
@@ -339,11 +347,16 @@ class StandingQueries:
                 each.tell_later()
                 self._write(each)
         except Exception as trouble:  # noqa: BLE001  a query that fails, however, must not end the others
-            if not self._closed and not self._engine.life.is_over:
-                if str(trouble) != str(one.error):  # the same again is no news
-                    logger.warning("standing query %r could not be refreshed: %s", one.name, trouble)
-                one.fail(trouble)
-                time.sleep(GLANCE)
+            self._fail(one, trouble)
+        except BaseException as trouble:  # noqa: BLE001  what ends a thread is no reason to end this one, nor whoever waits
+            self._fail(one, EngineError(f"a function that it calls raised {trouble!r:.200}"))
+
+    def _fail(self, one: Standing, trouble: Exception) -> None:
+        if not self._closed and not self._engine.life.is_over:
+            if str(trouble) != str(one.error):  # the same again is no news
+                logger.warning("standing query %r could not be refreshed: %s", one.name, trouble)
+            one.fail(trouble)
+            time.sleep(GLANCE)
 
 
 def _tables_of(one: Standing) -> set[str]:

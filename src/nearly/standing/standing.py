@@ -238,7 +238,7 @@ class Standing:
             self.forecast.observe(Arrival(max(self._age(), 1e-3), changed), _rows(own))
         try:
             said = self.forecast.look_ahead(self.policy.next)
-        except Exception:  # whatever a user's predictor does, what it would have said costs time alone
+        except (Exception, SystemExit):  # whatever a user's predictor does, what it would have said costs time alone
             logger.exception("the arrivals of standing query %r could not be predicted", self.name)
             return None
         if self._planned_for is not None and not differs(said, self._planned_for):
