@@ -234,6 +234,7 @@ def test_a_dropped_table_is_told(db: nearly.Session) -> None:
         ({"memory": "much"}, SchemaError),
         ({"disk": "-1GB"}, SchemaError),
         ({"arrivals": {"nowhere": 1}}, SchemaError),
+        ({"arrivals": Geometric({"nowhere": 1})}, SchemaError),
         ({"on_change": "ftp://x"}, SchemaError),
         ({"on_change": 3}, SchemaError),
         ({"name": "no name"}, SchemaError),
