@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 DEFAULT_PATH = ".nearly"
 _SIZES = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
+_MOST_BYTES = 1 << 63
+"""More than any machine has, and than engines can count."""
 
 
 def connect(
@@ -126,8 +128,11 @@ def bytes_of(text: str) -> int:
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(kb|mb|gb|)b?\s*", str(text).lower())
     if match is None:
-        raise SchemaError(f"{text!r} is no size; write for example 512MB or 2GB")
-    return int(float(match.group(1)) * _SIZES[match.group(2)])
+        raise SchemaError(f"{text!r:.80} is no size; write for example 512MB or 2GB")
+    size = float(match.group(1)) * _SIZES[match.group(2)]
+    if size >= _MOST_BYTES:
+        raise SchemaError(f"{text!r:.80} is more than any machine has; write for example 512MB or 2GB")
+    return int(size)
 
 
 def _confidence(value: float) -> float:
