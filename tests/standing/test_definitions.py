@@ -9,7 +9,7 @@ import pytest
 import nearly
 from nearly.engine.storage.serialise import opened as unsealed
 from nearly.engine.storage.serialise import sealed
-from nearly.errors import NearlyError
+from nearly.errors import EngineError, NearlyError
 from nearly.standing.catalogue import StandingQueries
 from tests.standing.test_standing import TEXT, expected, opened, orders, shown
 from tests.standing.test_watching import until
@@ -101,6 +101,27 @@ def test_after_the_session_nothing_can_be_told(tmp_path: Path) -> None:
         s = db.standing(TEXT, name="x")
     with pytest.raises(NearlyError, match="closed"):
         s.complete("orders")
+
+
+@pytest.mark.parametrize("damage", ["{nonsense", "[]", '{"format": 0}', "\x00", sealed({}), sealed({"text": 3})])
+def test_a_damaged_definition_says_whose_it_is_and_what_to_do(damage: str, tmp_path: Path) -> None:
+    with opened(tmp_path) as db:
+        db.standing(COUNT, name="x").close()
+        definition(tmp_path).write_text(damage)
+        for attempt in (lambda: db.standing(name="x"), lambda: db.standing(COUNT, name="x")):
+            with pytest.raises(EngineError, match=r"standing query 'x' cannot be read: .+ end it with db.drop_standing\('x'\)"):
+                attempt()
+        db.drop_standing("x")
+        assert db.standing(COUNT, name="x").answer.table.to_pylist() == [{"n": 1000}]
+
+
+def test_what_cannot_be_removed_is_named(tmp_path: Path) -> None:
+    with opened(tmp_path) as db:
+        definition(tmp_path).mkdir(parents=True)
+        with pytest.raises(EngineError, match=r"cannot be removed: .+ remove .+x\.json yourself"):
+            db.drop_standing("x")
+        with pytest.raises(EngineError, match="cannot be read"):
+            db.standing(name="x")
 
 
 def test_a_definition_of_before_has_no_identity(tmp_path: Path) -> None:

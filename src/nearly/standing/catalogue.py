@@ -84,8 +84,11 @@ class _Definitions:
         """A definition and its identity."""
         try:
             return opened(self._path(name).read_text(encoding="utf-8"), _definition)
-        except (OSError, UnicodeDecodeError) as error:
-            raise EngineError(f"the definition of standing query {name!r} cannot be read: {error}") from error
+        except (OSError, UnicodeDecodeError, EngineError) as error:
+            cause = error.__cause__  # where there is one, the error itself tells of tables, which are read the same way
+            why = error if cause is None else f"it is damaged ({type(cause).__name__}: {cause})"
+            advice = f"end it with db.drop_standing({name!r}), and start it again with its text"
+            raise EngineError(f"the definition of standing query {name!r} cannot be read: {why}; {advice}") from error
 
     def begin(self, one: Standing) -> None:
         """Write the definition of a query that begins."""
@@ -109,7 +112,12 @@ class _Definitions:
 
     def remove(self, name: str) -> None:
         """Remove a definition, whosever it is."""
-        self._path(name).unlink(missing_ok=True)
+        path = self._path(name)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            advice = f"remove {path} yourself"
+            raise EngineError(f"the definition of standing query {name!r} cannot be removed: {error.strerror}; {advice}") from error
 
     def has(self, one: Standing) -> bool:
         """Whether a query's own definition is there; one that cannot be read was not replaced by another."""
@@ -251,7 +259,7 @@ class StandingQueries:
             if self._open.get(one.name) is one:
                 del self._open[one.name]
             if forget:
-                with suppress(OSError, EngineError):
+                with suppress(EngineError):
                     self._definitions.drop(one)
 
     def close(self) -> None:

@@ -159,8 +159,8 @@ class Standing:
         self._upkeep.engine.life.refuse_over()
         known = {name.lower() for name in self._upkeep.tables}
         for name in tables:
-            if name.lower() not in known:
-                raise unknown("table of the query", name, known)
+            if not isinstance(name, str) or name.lower() not in known:
+                raise unknown("table of the query", str(name), known)
         with self._upkeep.store.lock:
             self.forecast.finish(tables)
             self._end_if_complete()
