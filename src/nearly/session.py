@@ -56,6 +56,15 @@ _MOST_BYTES = 1 << 63
 """More than any machine has, and than engines can count."""
 
 
+class _Usual(str):
+    """A default that is told from the same text where someone gives it."""
+
+    __slots__ = ()
+
+
+_USUAL_MEMORY = _Usual("512MB")
+
+
 def connect(
     spark: Any = None,
     *,
@@ -487,7 +496,7 @@ class Session:
 
     def standing(
         self, text: str | None = None, *, name: str | None = None, every: str | float | None = None, rows: int | None = None,
-        memory: str = "512MB", disk: str | None = None, arrivals: Any = None, on_change: Any = None,
+        memory: str = _USUAL_MEMORY, disk: str | None = None, arrivals: Any = None, on_change: Any = None,
     ) -> Standing:  # fmt: skip
         """A query whose answer is kept current while its tables change: iterate over it for answers, each exact when it is given.
 
@@ -504,12 +513,17 @@ class Session:
         from nearly.standing.policy import policy_of
 
         queries = self._open_standing
+        budget = StateBudget(float(bytes_of(memory)), 0.0 if disk is None else float(bytes_of(disk)))
+        policy = policy_of(every, rows)
         if text is None:
             if name is None:
                 raise SchemaError("a standing query needs a text, or the name= of one to go on with")
-            return queries.resume(name, on_change, arrivals)
-        budget = StateBudget(float(bytes_of(memory)), 0.0 if disk is None else float(bytes_of(disk)))
-        return queries.start(text, name, Wishes(policy_of(every, rows), budget, arrivals, on_change))
+            told = {
+                "every": policy.every, "rows": rows, "memory": None if isinstance(memory, _Usual) else budget.memory,
+                "disk": None if disk is None else budget.disk,
+            }  # fmt: skip
+            return queries.resume(name, on_change, arrivals, told)
+        return queries.start(text, name, Wishes(policy, budget, arrivals, on_change))
 
     @property
     def standings(self) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ import pytest
 import nearly
 from nearly.engine.storage.serialise import opened as unsealed
 from nearly.engine.storage.serialise import sealed
-from nearly.errors import EngineError, NearlyError
+from nearly.errors import EngineError, NearlyError, SchemaError
+from nearly.standing.arrivals import Given
 from nearly.standing.catalogue import StandingQueries
 from tests.standing.test_standing import TEXT, expected, opened, orders, shown
 from tests.standing.test_watching import until
@@ -122,6 +123,46 @@ def test_what_cannot_be_removed_is_named(tmp_path: Path) -> None:
             db.drop_standing("x")
         with pytest.raises(EngineError, match="cannot be read"):
             db.standing(name="x")
+
+
+OTHERS = [{"every": "2 hours"}, {"rows": 6}, {"memory": "512MB"}, {"disk": "1GB"}]
+BAD = [{"every": "soon"}, {"rows": 0}, {"memory": "much"}, {"disk": "-1"}, {"arrivals": {"nowhere": 1}}, {"on_change": 3}]
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_who_goes_on_with_a_query_is_told_what_it_cannot_say(runs: bool, tmp_path: Path) -> None:
+    defined = {"every": "1 hour", "rows": 7, "memory": "64MB"}
+    with opened(tmp_path) as db:
+        s = db.standing(COUNT, name="x", **defined)
+        for given in (*OTHERS, *BAD):
+            if not runs:
+                s.close()
+            with pytest.raises(SchemaError, match=next(iter(given)) if given in OTHERS else None):
+                db.standing(name="x", **given)
+        s = db.standing(name="x", **{**defined, "every": "60 minutes"})
+        assert (s.policy.every, s.policy.rows, s.budget.memory) == (3600, 7, 64 << 20)
+        s.close()
+        s = db.standing(COUNT, name="x", every="2 hours")
+        assert (s.policy.every, s.policy.rows) == (7200, None)
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_who_goes_on_with_a_query_is_told_of_changes(runs: bool, tmp_path: Path) -> None:
+    told: list[int] = []
+    with opened(tmp_path) as db:
+        s = db.standing(COUNT, name="x", on_change=None if runs else lambda *_: told.append(0))
+        if not runs:
+            s.close()
+        for number in (1, 2):
+            again = db.standing(name="x", on_change=lambda *_, number=number: told.append(number), arrivals={"orders": number})
+            assert (again is s) == (runs or number == 2)
+            s = again
+            db.insert("orders", orders(1000 + number, 1))
+            s.refresh()
+        assert told == [1, 2]
+        assert s.status().prediction["orders"].rows == 2
+    with opened(tmp_path) as db:
+        assert db.standing(name="x").forecast.predictor == Given({"orders": 2})
 
 
 def test_a_definition_of_before_has_no_identity(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from nearly.answer import Answer
@@ -35,7 +36,7 @@ from nearly.standing.definitions import StandingDefinition, restored_past, resto
 from nearly.standing.maintained import maintained
 from nearly.standing.planner import StateBudget
 from nearly.standing.policy import RefreshPolicy
-from nearly.standing.standing import Standing, refresh_all
+from nearly.standing.standing import Standing, change, refresh_all
 from nearly.standing.states import StateStore
 from nearly.standing.upkeep import Upkeep
 from nearly.standing.watching import Telling, watcher_of
@@ -62,6 +63,8 @@ class Wishes:
     on_change: Any = None
 
 
+Told = Mapping[str, float | None]
+"""What someone says who goes on with a query, by the names in its definition; None is what was said before."""
 Estimated = Callable[[Prepared], Answer | None]
 """An early answer to a query; None where none comes well before the exact one."""
 
@@ -211,17 +214,25 @@ class StandingQueries:
             raise
         self._run_thread()
 
-    def resume(self, name: str, on_change: Any = None, arrivals: Any = None) -> Standing:
-        """Go on with a query as it was defined; one that runs is given as it is."""
+    def resume(self, name: str, on_change: Any = None, arrivals: Any = None, told: Told = MappingProxyType({})) -> Standing:
+        """Go on with a query as it was defined, with another watcher and predictor where they are given; one that runs goes on."""
         known = str(name).lower()
         with self._lock:
             if known in self._open:
-                return self._open[known]
+                return self._change(self._open[known], on_change, arrivals, told)
             if known not in self.names:
                 raise unknown("standing query", str(name), self.names)
             found, _ = self._definitions.read(known)
+            _refuse_others(known, told, found)
             budget = StateBudget(found.memory, found.disk)
             return self.start(found.text, known, Wishes(RefreshPolicy(found.every, found.rows), budget, arrivals, on_change))
+
+    def _change(self, one: Standing, on_change: Any, arrivals: Any, told: Told) -> Standing:
+        _refuse_others(one.name, told, StandingDefinition.from_standing(one))
+        if on_change is not None or arrivals is not None:
+            change(one, watcher_of(on_change), arrivals)
+            self.keep(one)
+        return one
 
     def forget(self, name: str) -> None:
         """Stop a query, whether it runs or only is defined."""
@@ -365,6 +376,16 @@ class StandingQueries:
                 logger.warning("standing query %r could not be refreshed: %s", one.name, trouble)
             one.fail(trouble)
             time.sleep(GLANCE)
+
+
+def _refuse_others(name: str, told: Told, defined: StandingDefinition) -> None:
+    """Refuse options that are others than those a query was defined with: they would say nothing."""
+    for option, value in told.items():
+        if value is not None and value != getattr(defined, option):
+            raise SchemaError(
+                f"standing query {name!r} goes on with the {option}= that it was defined with, which is another; "
+                f"leave {option}= out, or give the text of the query, too, after its close() where it runs"
+            )
 
 
 def _tables_of(one: Standing) -> set[str]:

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, NearlyError, unknown
 from nearly.printing.html import card
 from nearly.standing.actions import DISK
-from nearly.standing.arrivals import Arrival, Forecast, Prediction, Score, differs
+from nearly.standing.arrivals import Arrival, Forecast, Prediction, Score, differs, predictor_of
 from nearly.standing.course import changed_between
 from nearly.standing.drawing import StandingStatus, drawn, status_of
 from nearly.standing.maintained import prepared_over, present, versions
@@ -34,7 +34,7 @@ from nearly.standing.policy import RefreshPolicy
 from nearly.standing.refresh import advance, begin
 from nearly.standing.states import StateRows
 from nearly.standing.upkeep import EARLY, SAME, StandingRefresh, Upkeep
-from nearly.standing.watching import Telling
+from nearly.standing.watching import Telling, Watcher
 
 logger = logging.getLogger(__name__)
 
@@ -323,6 +323,18 @@ class Standing:
             self._home.left(self, forget)
         if not self._upkeep.engine.life.is_over:
             self._upkeep.release_soon()
+
+
+def change(one: Standing, watcher: Watcher | None, arrivals: Any) -> None:
+    """Have a query that runs tell another watcher, and expect other arrivals; None leaves what is."""
+    predictor = None if arrivals is None else predictor_of(arrivals, one._upkeep.query.tables)
+    with one._upkeep.store.lock:
+        if predictor is not None:
+            one.forecast.predictor = predictor
+        if watcher is not None and one._telling is not None:
+            one._telling.watcher = watcher
+        elif watcher is not None:
+            one._telling = Telling(one.name, watcher)
 
 
 def refresh_all(one: Standing) -> list[Standing]:
