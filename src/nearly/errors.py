@@ -57,7 +57,13 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
         offer = "did you mean " + " or ".join(repr(option) for option in close) + "?"
     elif names:
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-        offer = f"known {kind}s are: {shown}"
+        offer = f"known {_several(kind)} are: {shown}"
     else:
         offer = f"there is no {kind} yet"
     return UnknownName(f"unknown {kind} {name!r}; {offer}")
+
+
+def _several(kind: str) -> str:
+    """The plural of what has a name: of a standing query, or a table of the query."""
+    one, of, whose = kind.partition(" of ")
+    return (f"{one[:-1]}ies" if one.endswith("y") else f"{one}s") + of + whose

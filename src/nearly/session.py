@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -53,6 +52,17 @@ if TYPE_CHECKING:
 
 DEFAULT_PATH = ".nearly"
 _SIZES = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
+_MOST_BYTES = 1 << 63
+"""More than any machine has, and than engines can count."""
+
+
+class _Usual(str):
+    """A default that is told from the same text where someone gives it."""
+
+    __slots__ = ()
+
+
+_USUAL_MEMORY = _Usual("512MB")
 
 
 def connect(
@@ -126,9 +136,12 @@ def bytes_of(text: str) -> int:
     1536
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(kb|mb|gb|)b?\s*", str(text).lower())
-    if match is None or not math.isfinite(float(match.group(1)) * _SIZES[match.group(2)]):
-        raise SchemaError(f"{text!r} is no size; write for example 512MB or 2GB")
-    return int(float(match.group(1)) * _SIZES[match.group(2)])
+    if match is None:
+        raise SchemaError(f"{text!r:.80} is no size; write for example 512MB or 2GB")
+    size = float(match.group(1)) * _SIZES[match.group(2)]
+    if size >= _MOST_BYTES:
+        raise SchemaError(f"{text!r:.80} is more than any machine has; write for example 512MB or 2GB")
+    return int(size)
 
 
 def _confidence(value: float) -> float:
@@ -483,7 +496,7 @@ class Session:
 
     def standing(
         self, text: str | None = None, *, name: str | None = None, every: str | float | None = None, rows: int | None = None,
-        memory: str = "512MB", disk: str | None = None, arrivals: Any = None, on_change: Any = None,
+        memory: str = _USUAL_MEMORY, disk: str | None = None, arrivals: Any = None, on_change: Any = None,
     ) -> Standing:  # fmt: skip
         """A query whose answer is kept current while its tables change: iterate over it for answers, each exact when it is given.
 
@@ -500,12 +513,17 @@ class Session:
         from nearly.standing.policy import policy_of
 
         queries = self._open_standing
+        budget = StateBudget(float(bytes_of(memory)), 0.0 if disk is None else float(bytes_of(disk)))
+        policy = policy_of(every, rows)
         if text is None:
             if name is None:
                 raise SchemaError("a standing query needs a text, or the name= of one to go on with")
-            return queries.resume(name, on_change, arrivals)
-        budget = StateBudget(float(bytes_of(memory)), 0.0 if disk is None else float(bytes_of(disk)))
-        return queries.start(text, name, Wishes(policy_of(every, rows), budget, arrivals, on_change))
+            told = {
+                "every": policy.every, "rows": rows, "memory": None if isinstance(memory, _Usual) else budget.memory,
+                "disk": None if disk is None else budget.disk,
+            }  # fmt: skip
+            return queries.resume(name, on_change, arrivals, told)
+        return queries.start(text, name, Wishes(policy, budget, arrivals, on_change))
 
     @property
     def standings(self) -> tuple[str, ...]:

@@ -84,10 +84,30 @@ def test_a_function_may_predict() -> None:
     assert predictor.predict(past({"t": 2}), MINUTE) == {"t": Expected(120.0)}
 
 
-@pytest.mark.parametrize("given", [{"x": 1}, {"t": -1}, {"t": "many"}, {"t": float("nan")}, 7, "soon"])
+@pytest.mark.parametrize(
+    "given", [{"x": 1}, {"t": -1}, {"t": "many"}, {"t": float("nan")}, {"t": 10**400}, {"t": 10**5000}, {3: 1}, 7, "soon"]
+)
 def test_bad_arrivals(given: object) -> None:
     with pytest.raises(SchemaError, match="arrivals"):
         predictor_of(given, ["t"])
+
+
+@pytest.mark.parametrize("given", [
+    Given({"x": 1}), Geometric({"x": 100}), Geometric({"t": 100, "x": 100}), Lateness([1.0], {"x": 100}),
+], ids=repr)  # fmt: skip
+def test_predictors_name_tables_of_the_query(given: object) -> None:
+    """One that names another would tell that nothing comes of the query's own, and end it."""
+    with pytest.raises(SchemaError, match="names 'x', which the query does not read; it reads t"):
+        predictor_of(given, ["t"])
+
+
+def test_predictors_may_leave_tables_out_and_write_names_as_they_like() -> None:
+    given = Geometric({"T": 100})
+    assert predictor_of(given, ["t", "u"]) is given
+
+
+def test_delays_that_can_be_read_once_are_kept() -> None:
+    assert Lateness((each for each in (1.0, 2.0)), {"t": 1}) == Lateness([1.0, 2.0], {"t": 1})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("given", [None, 3, {"t": None}, {"t": Expected(float("nan"))}, {"t": Expected(1.0, -1.0)}, {3: "x"}])
@@ -109,6 +129,8 @@ def test_predictions_of_any_predictor_are_looked_at() -> None:
     lambda: Given({"t": -1}), lambda: Given({"t": 1}, deletes=2),
     lambda: Geometric({"t": float("nan")}), lambda: Geometric({"t": 1}, p=7),
     lambda: Lateness([-1.0], {"t": 1}), lambda: Lateness([1.0], {"t": float("inf")}), lambda: Lateness(["soon"], {"t": 1}),
+    lambda: Geometric([("t", 5)]), lambda: Geometric({5: 5}), lambda: Geometric(5), lambda: Geometric({"t": 10**400}),
+    lambda: Lateness(5, {"t": 5}), lambda: Lateness([1.0], [5]), lambda: Given({None: 5}), lambda: Given("t"),
 ])  # fmt: skip
 def test_bad_predictors(make: Callable[[], object]) -> None:
     with pytest.raises(SchemaError, match="arrivals"):

@@ -233,7 +233,10 @@ def test_a_dropped_table_is_told(db: nearly.Session) -> None:
         ({"rows": 0}, SchemaError),
         ({"memory": "much"}, SchemaError),
         ({"disk": "-1GB"}, SchemaError),
+        ({"memory": "9" * 400}, SchemaError),
+        ({"disk": "9" * 400 + "GB"}, SchemaError),
         ({"arrivals": {"nowhere": 1}}, SchemaError),
+        ({"arrivals": Geometric({"nowhere": 1})}, SchemaError),
         ({"on_change": "ftp://x"}, SchemaError),
         ({"on_change": 3}, SchemaError),
         ({"name": "no name"}, SchemaError),
@@ -256,8 +259,11 @@ def test_bad_requests(db: nearly.Session) -> None:
     s = db.standing(TEXT, name="one")
     with pytest.raises(SchemaError, match="already"):
         db.standing(TEXT, name="one")
-    with pytest.raises(UnknownName):
-        s.complete("nowhere")
+    for table in ("nowhere", None, 5):
+        with pytest.raises(UnknownName):
+            s.complete(table)  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="more than any machine has"):
+        db.autoview("9" * 400)
     with pytest.raises(UnknownName):
         db.drop_standing("two")
 

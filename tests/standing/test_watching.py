@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.errors import NearlyError
+from nearly.standing import catalogue
 from nearly.standing.watching import difference
 from tests.standing.test_standing import TEXT, expected, opened, orders, shown
 
@@ -90,6 +92,70 @@ def test_a_watcher_that_fails_ends_nothing(trouble: BaseException, db: nearly.Se
         assert until(lambda: shown(s.answer) == expected(db))
     db.insert("orders", orders(1020, 1))
     assert shown(s.refresh()) == expected(db)
+
+
+def test_a_predictor_that_exits_ends_nothing(db: nearly.Session) -> None:
+    calls: list[int] = []
+
+    def predict(*_: object) -> dict[str, float]:
+        calls.append(1)
+        if len(calls) > 1:
+            raise SystemExit(3)
+        return {"orders": 5}
+
+    pair = db.standing(TEXT, rows=1, arrivals=predict), db.standing(COUNT, rows=1)
+    for first in (1000, 1010):
+        db.insert("orders", orders(first, 10))
+        assert until(lambda: shown(pair[0].answer) == expected(db))
+        assert until(lambda first=first: pair[1].answer.table.to_pylist() == [{"n": first + 10}])
+    assert len(calls) > 1
+
+
+@pytest.mark.parametrize("trouble", [SystemExit(3), KeyboardInterrupt()], ids=repr)
+def test_what_would_end_a_thread_is_told_to_whoever_waits(
+    trouble: BaseException, db: nearly.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        raise trouble
+
+    s = db.standing(COUNT, rows=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(catalogue, "refresh_all", refuse)
+        db.insert("orders", orders(1000, 1))
+        assert until(lambda: s.error is not None)
+        answers = iter(s)
+        next(answers)
+        with pytest.raises(NearlyError, match=type(trouble).__name__):
+            next(answers)
+    assert until(lambda: s.answer.table.to_pylist() == [{"n": 1001}])
+
+
+def test_a_look_that_fails_is_not_the_last_one(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = threading.Event()
+
+    def refuse(_: object) -> None:
+        failed.set()
+        raise OSError
+
+    s = db.standing(COUNT, rows=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(catalogue.StandingQueries, "_leave_forgotten", refuse)
+        assert failed.wait(20)
+    db.insert("orders", orders(1000, 1))
+    assert until(lambda: s.answer.table.to_pylist() == [{"n": 1001}])
+
+
+def test_a_thread_that_ended_is_begun_again(db: nearly.Session) -> None:
+    s = db.standing(COUNT, rows=1)
+    queries = db._rooms.standing
+    queries._closed = True  # the thread takes it for the end
+    queries._wake.set()
+    assert queries._thread is not None
+    queries._thread.join(20)
+    queries._closed = False
+    db.insert("orders", orders(1000, 1))
+    db.standing("select max(id) as m from orders", rows=1)
+    assert until(lambda: s.answer.table.to_pylist() == [{"n": 1001}])
 
 
 def test_a_watcher_may_ask_for_more(db: nearly.Session) -> None:

@@ -6,6 +6,7 @@ can be told how good they were.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,8 +90,7 @@ class Given:
     deletes: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, rate in self.rates.items():
-            _refuse_odd(rate, f"the rate of table {name!r}")
+        _refuse_odd_rows(self.rates, "the rate")
         _refuse_odd(self.deletes, "deletes=", 1.0)
 
     def predict(self, past: Past, next_: Next) -> Prediction:  # noqa: ARG002  every predictor is asked alike
@@ -117,8 +117,7 @@ class Geometric:
     p: float = 0.9
 
     def __post_init__(self) -> None:
-        for name, total in self.totals.items():
-            _refuse_odd(total, f"the total of table {name!r}")
+        _refuse_odd_rows(self.totals, "the total")
         _refuse_odd(self.p, "p=", 1.0)
 
     def predict(self, past: Past, next_: Next) -> Prediction:  # noqa: ARG002  every predictor is asked alike
@@ -146,8 +145,10 @@ class Lateness:
     started: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, total in self.totals.items():
-            _refuse_odd(total, f"the total of table {name!r}")
+        _refuse_odd_rows(self.totals, "the total")
+        if not isinstance(self.delays, Iterable):
+            raise SchemaError(f"arrivals: the delays are {_shown(self.delays)}; they must be a sequence of seconds")
+        object.__setattr__(self, "delays", tuple(self.delays))  # what can be read once alone is read once
         for delay in (*self.delays, self.started):
             _refuse_odd(delay, "a delay")
 
@@ -211,19 +212,41 @@ def checked(found: Any) -> Prediction:
 def _expected(name: Any, value: Any) -> Expected:
     told = value if isinstance(value, Expected) else Expected(value)
     if not (_is_number(told.inserted) and _is_number(told.deleted)):
-        raise SchemaError(f"arrivals= gave {value!r:.80} for table {name!r}; it must be a number of rows, or an Expected")
+        raise SchemaError(f"arrivals= gave {_shown(value)} for table {name!r}; it must be a number of rows, or an Expected")
     return Expected(float(told.inserted), float(told.deleted), bool(told.last))
 
 
 def _is_number(value: Any, most: float = float("inf")) -> bool:
     """Whether something is a number of rows, of whichever library."""
-    return not isinstance(value, bool) and isinstance(value, Real) and isfinite(value) and 0 <= float(value) <= most
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return isfinite(value) and 0 <= float(value) <= most
+    except OverflowError:  # a whole number that no float can be
+        return False
 
 
 def _refuse_odd(value: Any, what: str, most: float = float("inf")) -> None:
     if not _is_number(value, most):
-        ends = "that is not negative" if most == float("inf") else f"between 0 and {most:g}"
-        raise SchemaError(f"arrivals: {what} is {value!r:.80}; it must be a number {ends}")
+        ends = "that is not negative, and not too large" if most == float("inf") else f"between 0 and {most:g}"
+        raise SchemaError(f"arrivals: {what} is {_shown(value)}; it must be a number {ends}")
+
+
+def _refuse_odd_rows(given: Any, what: str) -> None:
+    if not isinstance(given, Mapping):
+        raise SchemaError(f"arrivals: {what} of each table is told by a mapping from tables to rows, not {_shown(given)}")
+    for name, rows in given.items():
+        if not isinstance(name, str):
+            raise SchemaError(f"arrivals: a table is named {name!r:.80}; a name must be text")
+        _refuse_odd(rows, f"{what} of table {name!r}")
+
+
+def _shown(value: Any) -> str:
+    """A value as an error shows it; Python refuses to write numbers of very many digits."""
+    try:
+        return f"{value!r:.80}"
+    except ValueError:
+        return f"a number of more than {sys.get_int_max_str_digits():,} digits"
 
 
 def predictor_of(given: Any, tables: Iterable[str]) -> Predictor:
@@ -234,15 +257,24 @@ def predictor_of(given: Any, tables: Iterable[str]) -> Predictor:
     if isinstance(given, Mapping):
         for name, rate in given.items():
             _expected(str(name), rate)
-            if not isinstance(name, str) or name.lower() not in known:
-                raise SchemaError(f"arrivals= names {name!r}, which the query does not read; it reads {', '.join(sorted(known))}")
+        _refuse_others(given, known)
         return Given(dict(given))
+    if isinstance(given, Given | Geometric | Lateness):
+        _refuse_others(given.rates if isinstance(given, Given) else given.totals, known)
+        return given
     if callable(getattr(given, "predict", None)):
         found: Predictor = given
         return found
     if callable(given):
         return Called(given)
     raise SchemaError(f"arrivals={given!r:.80} must be rows a second by table, a predictor or a function")
+
+
+def _refuse_others(names: Iterable[Any], known: Iterable[str]) -> None:
+    """Refuse tables that a query does not read: with another of its tables in mind, they would tell that nothing comes of that."""
+    for name in names:
+        if not isinstance(name, str) or name.lower() not in known:
+            raise SchemaError(f"arrivals= names {name!r}, which the query does not read; it reads {', '.join(sorted(known))}")
 
 
 def with_complete(prediction: Prediction, complete: Iterable[str]) -> Prediction:

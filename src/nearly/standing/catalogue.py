@@ -12,10 +12,11 @@ import hashlib
 import logging
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from nearly.answer import Answer
@@ -23,16 +24,15 @@ from nearly.engine.costs import Costs
 from nearly.engine.engine import Engine
 from nearly.engine.planner import Prepared
 from nearly.engine.storage.catalog import check_name
-from nearly.engine.storage.durable import write_durably, writing_in
-from nearly.engine.storage.serialise import opened, sealed
-from nearly.errors import EngineError, SchemaError, unknown
+from nearly.errors import EngineError, NearlyError, SchemaError, unknown
 from nearly.plan.syntax.parse import check_query
 from nearly.standing.arrivals import Forecast, Past, predictor_of
+from nearly.standing.definition_files import DefinitionFiles
 from nearly.standing.definitions import StandingDefinition, restored_past, restored_predictor
 from nearly.standing.maintained import maintained
 from nearly.standing.planner import StateBudget
 from nearly.standing.policy import RefreshPolicy
-from nearly.standing.standing import Standing, refresh_all
+from nearly.standing.standing import Standing, change, refresh_all
 from nearly.standing.states import StateStore
 from nearly.standing.upkeep import Upkeep
 from nearly.standing.watching import Telling, watcher_of
@@ -57,6 +57,8 @@ class Wishes:
     on_change: Any = None
 
 
+Told = Mapping[str, float | None]
+"""What someone says who goes on with a query, by the names in its definition; None is what was said before."""
 Estimated = Callable[[Prepared], Answer | None]
 """An early answer to a query; None where none comes well before the exact one."""
 
@@ -70,19 +72,17 @@ class StandingQueries:
         self._open: dict[str, Standing] = {}
         self._lock = threading.RLock()
         self._files = threading.Lock()
+        self._unwritten: set[str] = set()
+        self._definitions = DefinitionFiles(engine.catalog.path / "standing")
         self._store: StateStore | None = None
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._closed = False
 
     @property
-    def directory(self) -> Path:
-        return self._engine.catalog.path / "standing"
-
-    @property
     def names(self) -> tuple[str, ...]:
         """Names of the queries that stand, here or in a process that was ended."""
-        return tuple(sorted(path.stem for path in self.directory.glob("*.json"))) if self.directory.is_dir() else ()
+        return self._definitions.names
 
     def start(self, text: str, name: str | None, wishes: Wishes) -> Standing:
         """Begin with a query, or go on with one of the same name and text."""
@@ -92,7 +92,7 @@ class StandingQueries:
         with self._lock:
             if known in self._open:
                 raise SchemaError(f"standing query {known!r} runs already; stop it first, or give another name=")
-            before = self._read(known) if known in self.names else None
+            before, identity = self._definitions.read(known) if known in self.names else (None, uuid.uuid4().hex)
             if before is not None and before.text != plain:
                 raise SchemaError(f"there is a standing query {known!r} with another text; stop it first, or give another name=")
             query = maintained(self._engine, plain)
@@ -103,7 +103,8 @@ class StandingQueries:
             past = Past({}, restored_past(before.batches) if before is not None else ())
             forecast = Forecast(predictor, past, frozenset(before.complete) if before is not None else frozenset())
             upkeep = Upkeep(self._engine, self._states(), query, known, wishes.budget, self._measured())
-            made = Standing(known, wishes.policy, forecast, upkeep, None if watcher is None else Telling(known, watcher), self)
+            telling = None if watcher is None else Telling(known, watcher)
+            made = Standing(known, wishes.policy, forecast, upkeep, telling, self, identity=identity)
             self._begin(made)
             return made
 
@@ -115,23 +116,31 @@ class StandingQueries:
                 if not made.is_over:
                     with self._files:
                         self._open[made.name] = made
-                        self._keep(made)
+                        self._definitions.begin(made)
         except BaseException:
             made.close()
             raise
         self._run_thread()
 
-    def resume(self, name: str, on_change: Any = None, arrivals: Any = None) -> Standing:
-        """Go on with a query as it was defined; one that runs is given as it is."""
+    def resume(self, name: str, on_change: Any = None, arrivals: Any = None, told: Told = MappingProxyType({})) -> Standing:
+        """Go on with a query as it was defined, with another watcher and predictor where they are given; one that runs goes on."""
         known = str(name).lower()
         with self._lock:
             if known in self._open:
-                return self._open[known]
+                return self._change(self._open[known], on_change, arrivals, told)
             if known not in self.names:
                 raise unknown("standing query", str(name), self.names)
-            found = self._read(known)
+            found, _ = self._definitions.read(known)
+            _refuse_others(known, told, found)
             budget = StateBudget(found.memory, found.disk)
             return self.start(found.text, known, Wishes(RefreshPolicy(found.every, found.rows), budget, arrivals, on_change))
+
+    def _change(self, one: Standing, on_change: Any, arrivals: Any, told: Told) -> Standing:
+        _refuse_others(one.name, told, StandingDefinition.from_standing(one))
+        if on_change is not None or arrivals is not None:
+            change(one, watcher_of(on_change), arrivals)
+            self.keep(one)
+        return one
 
     def forget(self, name: str) -> None:
         """Stop a query, whether it runs or only is defined."""
@@ -140,7 +149,7 @@ class StandingQueries:
             if known in self._open:
                 self._open[known].stop()
             elif known in self.names:
-                self._path(known).unlink(missing_ok=True)
+                self._definitions.remove(known)
             else:
                 raise unknown("standing query", str(name), self.names)
 
@@ -154,13 +163,23 @@ class StandingQueries:
             tables = tables.union(*map(_tables_of, near))
         return found
 
+    def keep(self, one: Standing, soon: bool = True) -> None:
+        """Have what is new of a query in its definition: now, or soon, by the thread, since nobody should wait for a disk."""
+        if soon:
+            self._unwritten.add(one.name)
+        else:
+            self._write(one)
+
     def left(self, one: Standing, forget: bool) -> None:
-        """A query is over."""
+        """A query is over: its definition goes, or stays with all that came."""
+        if not forget:
+            self._write_or_warn(one)
         with self._files:
-            self._open.pop(one.name, None)
+            if self._open.get(one.name) is one:
+                del self._open[one.name]
             if forget:
-                with suppress(OSError):
-                    self._path(one.name).unlink(missing_ok=True)
+                with suppress(EngineError):
+                    self._definitions.drop(one)
 
     def close(self) -> None:
         """End with the session: definitions stay."""
@@ -183,28 +202,24 @@ class StandingQueries:
         self._engine.costs.measure()
         return self._engine.costs
 
-    def _path(self, name: str) -> Path:
-        return self.directory / f"{name}.json"
-
-    def _read(self, name: str) -> StandingDefinition:
-        try:
-            return opened(self._path(name).read_text(encoding="utf-8"), StandingDefinition.of)
-        except (OSError, UnicodeDecodeError) as error:
-            raise EngineError(f"the definition of standing query {name!r} cannot be read: {error}") from error
-
     def _write(self, one: Standing) -> None:
         """Keep the definition of a query that is neither over, nor forgotten in another session."""
         with self._files:
-            if self._open.get(one.name) is one and self._path(one.name).exists():
-                self._keep(one)
+            if self._open.get(one.name) is one:
+                self._unwritten.discard(one.name)
+                self._definitions.renew(one)
 
-    def _keep(self, one: Standing) -> None:
-        with writing_in(self.directory):
-            self.directory.mkdir(parents=True, exist_ok=True)
-        write_durably(self._path(one.name), sealed(_content(one)).encode())
+    def _write_or_warn(self, one: Standing) -> None:
+        """The same, where nobody can do anything about a disk that refuses, and only what was seen to come is lost."""
+        if one.name in self._unwritten:
+            try:
+                self._write(one)
+            except NearlyError as trouble:
+                logger.warning("what came to standing query %r could not be kept: %s", one.name, trouble)
 
     def _run_thread(self) -> None:
-        if self._thread is None:
+        """Have the thread run: it ends with the session alone, or where something ended it that nobody thought of."""
+        if not self._closed and (self._thread is None or not self._thread.is_alive()):
             self._thread = threading.Thread(target=self._work, name="nearly-standing", daemon=True)
             self._thread.start()
         self._wake.set()
@@ -212,16 +227,25 @@ class StandingQueries:
     def _work(self) -> None:
         while not self._closed:
             self._wake.clear()
-            self._leave_forgotten()
-            for one in self._due():
-                if not self._closed and not one.is_over:
-                    self._refresh(one)
+            try:
+                self._look()
+            except Exception:  # the next look may succeed, and others wait for it
+                logger.exception("the tables of standing queries could not be looked at")
             self._wake.wait(self._pause())
+
+    def _look(self) -> None:
+        """Leave what was forgotten, keep what is new, and refresh what is due."""
+        self._leave_forgotten()
+        for one in list(self._open.values()):
+            self._write_or_warn(one)
+        for one in self._due():
+            if not self._closed and not one.is_over:
+                self._refresh(one)
 
     def _leave_forgotten(self) -> None:
         """End the queries that someone forgot in another session of the catalog."""
         with self._files:
-            gone = [one for one in self._open.values() if not self._path(one.name).exists()]
+            gone = [one for one in self._open.values() if not self._definitions.has(one)]
         for one in gone:
             logger.info("standing query %r was stopped in another session", one.name)
             one.stop()
@@ -250,17 +274,28 @@ class StandingQueries:
                 each.tell_later()
                 self._write(each)
         except Exception as trouble:  # noqa: BLE001  a query that fails, however, must not end the others
-            if not self._closed and not self._engine.life.is_over:
-                if str(trouble) != str(one.error):  # the same again is no news
-                    logger.warning("standing query %r could not be refreshed: %s", one.name, trouble)
-                one.fail(trouble)
-                time.sleep(GLANCE)
+            self._fail(one, trouble)
+        except BaseException as trouble:  # noqa: BLE001  what ends a thread is no reason to end this one, nor whoever waits
+            self._fail(one, EngineError(f"a function that it calls raised {trouble!r:.200}"))
+
+    def _fail(self, one: Standing, trouble: Exception) -> None:
+        if not self._closed and not self._engine.life.is_over:
+            if str(trouble) != str(one.error):  # the same again is no news
+                logger.warning("standing query %r could not be refreshed: %s", one.name, trouble)
+            one.fail(trouble)
+            time.sleep(GLANCE)
+
+
+def _refuse_others(name: str, told: Told, defined: StandingDefinition) -> None:
+    """Refuse options that are others than those a query was defined with: they would say nothing."""
+    for option, value in told.items():
+        if value is not None and value != getattr(defined, option):
+            raise SchemaError(
+                f"standing query {name!r} goes on with the {option}= that it was defined with, which is another; "
+                f"leave {option}= out, or give the text of the query, too, after its close() where it runs"
+            )
 
 
 def _tables_of(one: Standing) -> set[str]:
     """The tables in which a query keeps states."""
     return {state.table for state in one.states}
-
-
-def _content(one: Standing) -> Mapping[str, Any]:
-    return StandingDefinition.from_standing(one).content

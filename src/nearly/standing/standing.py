@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ from nearly.engine.storage.layouts import Table
 from nearly.errors import EngineError, NearlyError, unknown
 from nearly.printing.html import card
 from nearly.standing.actions import DISK
-from nearly.standing.arrivals import Arrival, Forecast, Prediction, Score, differs
+from nearly.standing.arrivals import Arrival, Forecast, Prediction, Score, differs, predictor_of
 from nearly.standing.course import changed_between
 from nearly.standing.drawing import StandingStatus, drawn, status_of
 from nearly.standing.maintained import prepared_over, present, versions
@@ -34,7 +34,7 @@ from nearly.standing.policy import RefreshPolicy
 from nearly.standing.refresh import advance, begin
 from nearly.standing.states import StateRows
 from nearly.standing.upkeep import EARLY, SAME, StandingRefresh, Upkeep
-from nearly.standing.watching import Telling
+from nearly.standing.watching import Telling, Watcher
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +50,8 @@ class Home(Protocol):
     def estimated(self, prepared: Prepared) -> Answer | None: ...
 
     def sharing(self, one: Standing) -> list[Standing]: ...
+
+    def keep(self, one: Standing, soon: bool = True) -> None: ...
 
     def left(self, one: Standing, forget: bool) -> None: ...
 
@@ -76,6 +78,8 @@ class Standing:
     _looking: int = 0
     """How many iterate over it."""
     _planned_for: Prediction | None = None
+    identity: str = ""
+    """What its definition is told from others of its name by, which were begun before or after it."""
 
     def __repr__(self) -> str:
         state = "over" if self._over else "no answer yet" if self._answer is None else f"refreshed {len(self.history)} times"
@@ -142,19 +146,26 @@ class Standing:
     def refresh(self) -> Answer:
         """Bring the answer up to date now."""
         self._refuse_over()
-        for each in refresh_all(self):
+        done = refresh_all(self)
+        if self._home is not None:
+            for each in done:
+                self._home.keep(each)
+        for each in done:
             each.tell()
         return self.answer
 
     def complete(self, *tables: str) -> None:
         """Tell that nothing will come any more of some tables; when nothing does of any, the query ends with its next answer."""
+        self._upkeep.engine.life.refuse_over()
         known = {name.lower() for name in self._upkeep.tables}
         for name in tables:
-            if name.lower() not in known:
-                raise unknown("table of the query", name, known)
+            if not isinstance(name, str) or name.lower() not in known:
+                raise unknown("table of the query", str(name), known)
         with self._upkeep.store.lock:
             self.forecast.finish(tables)
             self._end_if_complete()
+        if self._home is not None:
+            self._home.keep(self, soon=False)
 
     def stop(self) -> None:
         """Forget the query and what it keeps; whoever waits for its next answer waits no longer. Twice is harmless."""
@@ -227,7 +238,7 @@ class Standing:
             self.forecast.observe(Arrival(max(self._age(), 1e-3), changed), _rows(own))
         try:
             said = self.forecast.look_ahead(self.policy.next)
-        except Exception:  # whatever a user's predictor does, what it would have said costs time alone
+        except (Exception, SystemExit):  # whatever a user's predictor does, what it would have said costs time alone
             logger.exception("the arrivals of standing query %r could not be predicted", self.name)
             return None
         if self._planned_for is not None and not differs(said, self._planned_for):
@@ -312,6 +323,18 @@ class Standing:
             self._home.left(self, forget)
         if not self._upkeep.engine.life.is_over:
             self._upkeep.release_soon()
+
+
+def change(one: Standing, watcher: Watcher | None, arrivals: Any) -> None:
+    """Have a query that runs tell another watcher, and expect other arrivals; None leaves what is."""
+    predictor = None if arrivals is None else predictor_of(arrivals, one._upkeep.query.tables)
+    with one._upkeep.store.lock:
+        if predictor is not None:
+            one.forecast.predictor = predictor
+        if watcher is not None and one._telling is not None:
+            one._telling.watcher = watcher
+        elif watcher is not None:
+            one._telling = Telling(one.name, watcher)
 
 
 def refresh_all(one: Standing) -> list[Standing]:
