@@ -22,10 +22,9 @@ from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import GroupBy, Input, Plan
 from nearly.rewrite.delta.with_partials import outermost, over_stored
 from nearly.standing.arrivals import Expected, Prediction
-from nearly.standing.course import StandingCourse
+from nearly.standing.course import StandingCourse, due, in_order
 from nearly.standing.keeping import keep_within, measure
 from nearly.standing.maintained import prepared_over, versions
-from nearly.standing.states import RowsAnew
 from nearly.standing.upkeep import FIRST, WHOLE, StandingRefresh, Upkeep
 
 logger = logging.getLogger(__name__)
@@ -124,21 +123,20 @@ def _keep_up(courses: Sequence[StandingCourse], brought: set[str]) -> None:
 def _bring_states(courses: Sequence[StandingCourse], brought: set[str], wanted: Collection[str]) -> None:
     """Bring states that are wanted up to date, what several keep only once.
 
-    What is added to groups reads the others as they were, and comes first. So does what is renewed, but for groups: one that reads
-    a state that is wanted must not wait longer than that. What is filled to find their rows is no state, and not weighed with them.
+    What reads others as they were comes before these, whichever course has them. What is filled to find rows is no state, and not
+    weighed with them.
     """
     states = {state.table: state for course in courses for state in course.upkeep.held.values()}
     if not wanted:
         return
-    renewals, told = list[list[RowsAnew]](), set(brought)
-    for course in courses:
-        renewals.append(course.renewals(told, wanted))
-        told.update(each.state.table for each in renewals[-1])
-    with courses[0].upkeep.store.weighing(courses[0].moving, [each for table, each in states.items() if table not in brought]):
-        for course in courses:
-            course.add_to_groups(brought)
-        for course, own in zip(courses, renewals, strict=True):
-            course.renew(brought, own)
+    moves = due([move for course in courses for move in course.told() if move.table not in brought], wanted)
+    for move in moves:
+        move.ask()
+    store = courses[0].upkeep.store
+    with store.weighing(courses[0].moving, [each for table, each in states.items() if table not in brought]):
+        for move in in_order(moves):
+            move.run(store)
+            brought.add(move.table)
         for course in courses:
             course.bring_rows(brought, wanted)
 

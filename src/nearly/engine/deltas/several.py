@@ -46,10 +46,11 @@ class PartChange:
 
 @dataclass(frozen=True, slots=True)
 class PartAddition:
-    """What is added to kept groups: a query for it, with the columns of the groups; it reads what others keep as it was."""
+    """What is added to kept groups: a query for it, with the columns of the groups, and the tables that it reads as they were."""
 
     query: str
     added: Addition
+    reads: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,11 @@ class Moving:
     def sql(self, plan: Plan) -> str:
         """The query of a plan over the new versions, for a statement of its own."""
         return self._runner.sql(plan)
+
+    def aside(self, name: str, query: str) -> str:
+        """Have the rows of a query now; a query for them, which no table that changes later has a part in."""
+        self._runner.space.keep(name, query)
+        return f"SELECT * FROM {native_name(name)}"
 
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
         """What a statement beside the stages gives."""
@@ -134,18 +140,23 @@ def _run(
     runner.read_changes((*(stage.plan for stage in stages), *(change.plan for change in found if change is not None)))
     for stage in stages:
         runner.run(stage.name, stage.plan)
-    return {part: _part(runner, change) for part, change in zip(parts, found, strict=True)}
+    kept = frozenset[str]().union(*map(_sources, stored.values()))
+    return {part: _part(runner, change, kept) for part, change in zip(parts, found, strict=True)}
 
 
-def _part(runner: StageRunner, change: PartDelta) -> PartMove:
+def _part(runner: StageRunner, change: PartDelta, kept: frozenset[str]) -> PartMove:
+    """Rows that came and went read nothing that is kept: whoever changes that need not ask who reads it."""
     if isinstance(change, Renewal):
         return _renewal(runner, change.plan)
     query = None if change is None else runner.query(change.plan)
     if change is None or query is None:
         return None
     if isinstance(change, Addition):
-        return PartAddition(query, change)
+        return PartAddition(query, change, _sources(change.plan))
     source = native_name(change.plan.source) if isinstance(change.plan, Input) else f"({query})"
+    if not kept.isdisjoint(_sources(change.plan)):
+        source = native_name(f"change {len(runner.runs)}")
+        runner.run(f"change {len(runner.runs)}", change.plan)
     return PartChange(source, tuple(column.name for column in change.columns), change.weight.name, change.ones)
 
 
@@ -154,8 +165,11 @@ def _renewal(runner: StageRunner, plan: Plan) -> PartRenewal:
         found = runner.query(plan)
         return runner.sql(plan) if found is None else found
 
-    reads = frozenset(node.source for node in plan.walk() if isinstance(node, Input))
-    return PartRenewal(query, tuple(column.name for column in plan.columns), reads)
+    return PartRenewal(query, tuple(column.name for column in plan.columns), _sources(plan))
+
+
+def _sources(plan: Plan) -> frozenset[str]:
+    return frozenset(node.source for node in plan.walk() if isinstance(node, Input))
 
 
 @lru_cache(maxsize=256)
