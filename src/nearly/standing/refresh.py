@@ -175,7 +175,8 @@ def _natively(
         upkeep.release()
         found = opened.enter_context(moving(upkeep.store.engine, upkeep.plan, (), tables, tables, {}))
         made: dict[Plan, Plan] = {}
-        for place, group in enumerate(outermost([node for node in set(upkeep.plan.walk()) if isinstance(node, GroupBy)])):
+        groups = [node for node in set(upkeep.plan.walk()) if isinstance(node, GroupBy) and upkeep.may_keep(node, tables)]
+        for place, group in enumerate(outermost(groups)):
             name = f"groups {place}"
             upkeep.rows[group] = float(found.make(name, over_stored(group, made)))
             made[group] = Input(name, group.columns)
