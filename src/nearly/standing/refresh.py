@@ -13,7 +13,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 
-from nearly.engine.deltas.several import moving
+from nearly.engine.deltas.several import Moving, moving
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.results import finished
 from nearly.engine.storage.layouts import Table
@@ -29,6 +29,8 @@ from nearly.standing.upkeep import FIRST, WHOLE, StandingRefresh, Upkeep
 
 logger = logging.getLogger(__name__)
 
+KEEPING_FAILED = (NativeFailure, Unsupported, EngineError)
+"""What may be raised where rows are kept: when an answer is there, it stays."""
 LONG = 1.0
 """A refresh that is expected to take so many seconds is worth an estimate before it."""
 
@@ -74,6 +76,7 @@ def _give_up(group: Sequence[Upkeep]) -> None:
     group[0].engine.life.refuse_over()
     for each in group:
         each.release()
+    group[0].store.mend()
 
 
 @deep_recursion()
@@ -115,7 +118,7 @@ def _keep_up(courses: Sequence[StandingCourse], brought: set[str]) -> None:
         for course in courses:
             course.keep(after)
             course.upkeep.made_seconds = time.perf_counter() - began
-    except (NativeFailure, Unsupported) as trouble:
+    except KEEPING_FAILED as trouble:
         logger.info("what is kept could not be brought up to date (%s); the next answers are computed as a whole", trouble)
         _give_up([course.upkeep for course in courses])
 
@@ -155,8 +158,7 @@ def _as_a_whole(
             said = upkeep.planned_for if prediction is None else prediction
             return _natively(upkeep, tables, said, strategy, reason, changed)
         except NativeFailure as failure:
-            upkeep.engine.life.refuse_over()
-            upkeep.release()
+            _give_up([upkeep])
             if failure.is_unreadable:
                 raise EngineError(f"a table's file cannot be read: {failure}") from failure
             reason = f"{reason}; the native kernel stopped: {failure}"
@@ -185,7 +187,16 @@ def _natively(
         took = time.perf_counter() - began
         upkeep.computed(tables, took)
         if upkeep.forced != WHOLE:
-            measure(upkeep, found, tables, took)
-            upkeep.planned = None
-            keep_within(upkeep, found, prediction, made)
+            _begin_keeping(upkeep, found, prediction, made, took)
     return StandingRefresh(strategy, reason, took, changed, versions(tables))
+
+
+def _begin_keeping(upkeep: Upkeep, found: Moving, prediction: Prediction, made: Mapping[Plan, Plan], took: float) -> None:
+    """Keep what the next delta needs; where that fails, as on a disk that is full, the answer is there, and nothing is kept."""
+    try:
+        measure(upkeep, found, upkeep.tables, took)
+        upkeep.planned = None
+        keep_within(upkeep, found, prediction, made)
+    except KEEPING_FAILED as trouble:
+        logger.warning("what the next answer needs could not be kept (%s); it is computed as a whole", trouble)
+        _give_up([upkeep])
