@@ -2,8 +2,7 @@
 
 Law: an answer is the query's answer over the versions of the tables that it names, whichever states are kept, made or dropped.
 What an answer does not read is brought up to date when it is there, and nobody waits for that.
-A refresh that fails drops the states of its queries; where only the native kernel failed, answers that are not there yet are
-computed as a whole.
+A refresh from changes that fails drops the states of its queries; answers that are not there yet are computed as a whole.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from nearly.standing.upkeep import FIRST, WHOLE, StandingRefresh, Upkeep
 
 logger = logging.getLogger(__name__)
 
-KEEPING_FAILED = (NativeFailure, Unsupported, EngineError)
-"""What may be raised where rows are kept: when an answer is there, it stays."""
+FAILED = (NativeFailure, Unsupported, EngineError)
+"""What may be raised by changes, and by what is kept: an answer that is there stays, and others are computed as a whole."""
 LONG = 1.0
 """A refresh that is expected to take so many seconds is worth an estimate before it."""
 
@@ -50,7 +49,7 @@ def advance(
         own = [{name: tables[name] for name in each.tables} for each in group]
         try:
             return _together(group, own, predictions)
-        except (NativeFailure, Unsupported) as trouble:
+        except FAILED as trouble:  # a table's files as they were may be gone, those that it has now are not
             logger.info("a refresh from changes failed (%s); the answers are computed as a whole", trouble)
             _give_up(group)
             told = f"changes could not be computed: {trouble}"
@@ -118,7 +117,7 @@ def _keep_up(courses: Sequence[StandingCourse], brought: set[str]) -> None:
         for course in courses:
             course.keep(after)
             course.upkeep.made_seconds = time.perf_counter() - began
-    except KEEPING_FAILED as trouble:
+    except FAILED as trouble:
         logger.info("what is kept could not be brought up to date (%s); the next answers are computed as a whole", trouble)
         _give_up([course.upkeep for course in courses])
 
@@ -197,6 +196,6 @@ def _begin_keeping(upkeep: Upkeep, found: Moving, prediction: Prediction, made: 
         measure(upkeep, found, upkeep.tables, took)
         upkeep.planned = None
         keep_within(upkeep, found, prediction, made)
-    except KEEPING_FAILED as trouble:
+    except FAILED as trouble:
         logger.warning("what the next answer needs could not be kept (%s); it is computed as a whole", trouble)
         _give_up([upkeep])
