@@ -20,7 +20,7 @@ import pyarrow as pa
 from nearly.engine.deltas.reading import TableReader
 from nearly.engine.deltas.sites import DeltaSites
 from nearly.engine.deltas.stages import StageRun, StageRunner
-from nearly.engine.deltas.versions import Tables, versions_of
+from nearly.engine.deltas.versions import Moved, Tables, versions_of
 from nearly.engine.deltas.workspace import Workspace
 from nearly.engine.engine import Engine
 from nearly.engine.jobs.native_kernel import STATIC_ROWS
@@ -32,6 +32,11 @@ from nearly.rewrite.delta.additions import Addition
 from nearly.rewrite.delta.changed import DeltaStage, TableChange
 from nearly.rewrite.delta.delta import PartDelta, deltas_of
 from nearly.rewrite.delta.waiting import Renewal
+
+TableKeys = tuple[tuple[str, tuple[str, ...]], ...]
+"""The columns that tell the rows of tables apart, by their names in lower case."""
+UNCHECKED = frozenset({"append", "refresh"})
+"""Operations that take rows as they are: nobody looks whether a key of theirs is there already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +132,27 @@ def moving(
         runner = StageRunner(TableReader.of(pinned.native, tables, plan, stored.values()), Workspace(cursor), sites)
         opened.callback(runner.close)
         with deep_recursion():
-            yield Moving(tables, _run(runner, tables, tuple(parts), stored, frozenset(few)), runner)
+            keys = _checked_keys(engine, tables)
+            yield Moving(tables, _run(runner, tables, tuple(parts), stored, keys, frozenset(few)), runner)
+
+
+def _checked_keys(engine: Engine, tables: Tables) -> TableKeys:
+    """The keys of tables to which no row came without a look whether its key was there."""
+    return tuple((name, key) for name, key in tables.keys if name not in tables.moved or _is_checked(engine, tables.moved[name]))
+
+
+def _is_checked(engine: Engine, moved: Moved) -> bool:
+    logged = engine.catalog.batches(moved.after.plain_name, moved.before.version, moved.after.version)
+    return not any(batch.came and batch.operation in UNCHECKED for batch in logged.values())
 
 
 def _run(
-    runner: StageRunner, tables: Tables, parts: tuple[Plan, ...], stored: Mapping[Plan, Plan], few: frozenset[Plan]
+    runner: StageRunner, tables: Tables, parts: tuple[Plan, ...], stored: Mapping[Plan, Plan], keys: TableKeys, few: frozenset[Plan]
 ) -> dict[Plan, PartMove]:
     if not tables.moved or not parts:
         return dict.fromkeys(parts)
     large = frozenset(table.name.lower() for table in tables.all if table.rows > STATIC_ROWS)
-    stages, found = _deltas(parts, tables.changes, tuple(stored.items()), large, tables.keys, few)
+    stages, found = _deltas(parts, tables.changes, tuple(stored.items()), large, keys, few)
     runner.read_changes((*(stage.plan for stage in stages), *(change.plan for change in found if change is not None)))
     for stage in stages:
         runner.run(stage.name, stage.plan)
@@ -178,7 +194,7 @@ def _deltas(
     changes: tuple[tuple[str, TableChange], ...],
     stored: tuple[tuple[Plan, Plan], ...],
     large: frozenset[str],
-    keys: tuple[tuple[str, tuple[str, ...]], ...],
+    keys: TableKeys,
     few: frozenset[Plan],
 ) -> tuple[tuple[DeltaStage, ...], tuple[PartDelta, ...]]:
     """The same from refresh to refresh: stages name tables, not versions."""
