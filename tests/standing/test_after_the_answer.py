@@ -13,9 +13,14 @@ from pathlib import Path
 import pytest
 
 import nearly
+from nearly.engine.native.failures import NativeFailure
+from nearly.plan.nodes import GroupBy
 from nearly.standing import refresh
+from nearly.standing import upkeep as upkeeps
+from nearly.standing.actions import DISK, Kept
 from nearly.standing.standing import Standing
-from nearly.standing.upkeep import CHANGE, Upkeep
+from nearly.standing.states import StateStore
+from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
 from tests.processes import environment
 from tests.standing.test_standing import TEXT, expected, opened, orders, shown
 
@@ -128,4 +133,44 @@ def test_a_session_may_end_before_all_is_kept(tmp_path: Path) -> None:
     assert shown(s.answer) == expected(db)
     db.insert("orders", orders(1010, 5))
     assert shown(s.refresh()) == expected(db)
+    db.close()
+
+
+def test_a_first_answer_is_given_though_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full is no fault of a table's file."""
+    db = opened(tmp_path)
+
+    def fail(*_: object) -> None:
+        raise NativeFailure("No space left on device", "IOException")
+
+    with monkeypatch.context() as full:
+        full.setattr(StateStore, "make", fail)
+        s = db.standing(TEXT, name="held", arrivals={"orders": 5})
+        assert shown(s.answer) == expected(db)
+        db.insert("orders", orders(1000, 5))
+        assert shown(s.refresh()) == expected(db)
+        assert s.history[-1].strategy == WHOLE
+        assert not s.states
+    db.insert("orders", orders(1005, 5))
+    assert shown(s.refresh()) == expected(db)
+    assert s.states
+    db.close()
+
+
+def test_a_disk_that_fails_is_given_up_and_taken_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeeps, "Kept", lambda plan, size: Kept(plan, size, DISK))
+    db = opened(tmp_path)
+    s = db.standing(TEXT, name="held", memory="0", disk="1GB", arrivals={"orders": 5})
+    upkeep = s._upkeep
+    upkeep.fixed, upkeep.forced, upkeep.planned = [node for node in upkeep.plan.walk() if isinstance(node, GroupBy)], CHANGE, None
+    strategies = []
+    for step in range(4):
+        if step == 2:
+            with upkeep.store._native.cursor() as cursor:
+                cursor.execute("DETACH standing_disk")
+        db.insert("orders", orders(1000 + 5 * step, 5))
+        assert shown(s.refresh()) == expected(db)
+        assert [state.place for state in s.states] == [DISK]
+        strategies.append(s.history[-1].strategy)
+    assert strategies == [CHANGE, CHANGE, WHOLE, CHANGE]
     db.close()

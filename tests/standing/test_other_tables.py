@@ -13,7 +13,8 @@ import pytest
 
 import nearly
 from nearly.errors import UnknownName
-from nearly.standing.upkeep import CHANGE
+from nearly.plan.nodes import Scan
+from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
 from tests.fixtures.agreement import difference
 from tests.standing.test_standing import TEXT, opened, orders
 
@@ -117,3 +118,35 @@ def test_names_in_another_case_are_the_same_table(db: nearly.Session) -> None:
     assert s._upkeep.bind({name: replace(table) for name, table in s._upkeep.tables.items()}) is False
     db.insert("Orders", orders(1000, 5))
     judge(db, s)
+
+
+@pytest.mark.parametrize("how", ["in place", "refreshed", "copied"])
+def test_a_table_whose_files_are_others_is_read_as_it_is(
+    how: str, db: nearly.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What changed cannot be told where the files as they were are gone; the answer can."""
+    monkeypatch.setattr(Upkeep, "pays", lambda *_: (True, 0.0))
+    path, few = tmp_path / "customers.parquet", pa.table({"id": range(100), "region": [f"r{each % 3}" for each in range(100)]})
+    if how == "copied":
+        db.drop("customers")
+        db.register("customers", pq.read_table(path), key=["id"])
+    s = db.standing(TEXT, name="held", arrivals={"orders": 5})
+    s._upkeep.fixed = [node for node in s._upkeep.plan.walk() if isinstance(node, Scan)]
+    for step in range(2):
+        db.insert("orders", orders(1000 + 5 * step, 5))
+        judge(db, s)
+        s._upkeep.planned = None
+    assert s.history[-1].strategy == CHANGE
+    assert len(s.states) == 2
+    if how != "copied":
+        pq.write_table(few, path)
+    if how == "refreshed":
+        db.refresh("customers")
+    else:
+        db.drop("customers")
+        db.register("customers", few if how == "copied" else str(path), key=["id"])
+    judge(db, s)
+    assert s.history[-1].strategy == WHOLE
+    db.insert("orders", orders(1010, 5))
+    judge(db, s)
+    assert s.history[-1].strategy == CHANGE

@@ -7,19 +7,23 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import nearly
+from nearly.engine.deltas.several import Moving, PartAddition
 from nearly.engine.native.failures import NativeFailure
 from nearly.errors import NearlyError
 from nearly.plan.nodes import GroupBy, Scan
-from nearly.standing.actions import Kept
+from nearly.rewrite.delta.additions import Addition
+from nearly.standing.actions import MEMORY, Kept
+from nearly.standing.course import StateMove, due, in_order
 from nearly.standing.maintained import present
 from nearly.standing.planner import Planned, StateBudget
 from nearly.standing.refresh import advance, begin
 from nearly.standing.standing import Standing
-from nearly.standing.states import StateStore
+from nearly.standing.states import StateRows, StateStore
 from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
 from tests.engine.deltas.histories import Histories
 from tests.fixtures.agreement import difference
@@ -34,6 +38,10 @@ OVER_GROUPS = f"select max(n) as m, sum(total) as t from ({GROUPS})"
 WITH_CUSTOMERS = (
     f"select c.region, sum(g.n) as n, sum(g.total) as t from ({GROUPS}) g join customers c on c.id = g.customer group by c.region"
 )
+FROM_CUSTOMERS = (
+    f"select c.region, sum(g.n) as n, sum(g.total) as t from customers c join ({GROUPS}) g on c.id = g.customer group by c.region"
+)
+"""Reads the groups as they were when customers come."""
 
 
 @pytest.fixture
@@ -73,6 +81,63 @@ def test_who_begins_to_share_is_moved_with_the_others(db: nearly.Session, monkey
     assert right(db, first)
     db.delete("orders", where="id % 3 = 0")
     assert right(db, second)
+
+
+def both_change(db: nearly.Session, step: int) -> None:
+    """Orders come, also of the customer that comes, and some other changes."""
+    db.insert("orders", [{"id": 6000 + 100 * step + i, "customer": 90 + step + i % 30, "price": i} for i in range(60)])
+    db.insert("customers", [{"id": 100 + step, "region": "new"}])
+    db.execute(f"update customers set region = 'r9' where id = {step}")
+
+
+@pytest.mark.parametrize("texts", [(GROUPS, FROM_CUSTOMERS), (FROM_CUSTOMERS, GROUPS), (GROUPS, FROM_CUSTOMERS, OVER_GROUPS)])
+def test_groups_are_added_to_after_what_reads_them_as_they_were(db: nearly.Session, texts: tuple[str, ...]) -> None:
+    """Whoever's refresh it is: what is added to the groups of one query is told by those of another before these change."""
+    queries = [db.standing(text) for text in texts]
+    assert all(each in queries[0].sharing() for each in queries[1:])
+    for step in range(4):
+        both_change(db, step)
+        assert right(db, queries[step % len(queries)])
+        for each in queries:
+            assert difference(db.sql(each.text, kernel="native").exact().table, each.answer.table, each.text) is None
+
+
+def test_equal_groups_of_one_query_are_added_to_after_what_reads_them(db: nearly.Session) -> None:
+    """They are a part of the answer, and below other groups, under other names."""
+    s = db.standing(f"{FROM_CUSTOMERS} union all select cast(customer as string), n, total from ({GROUPS})")
+    for step in range(3):
+        both_change(db, step)
+        assert right(db, s)
+        assert len({state.table for state in s.states}) == 2
+
+
+def a_move(table: str, reads: str, events: list[str]) -> StateMove:
+    """What a state is added to, told by others."""
+
+    class Recorded:
+        def aside(self, name: str, query: str) -> str:
+            events.append(f"aside {name}")
+            return query
+
+    addition = PartAddition("", cast(Addition, None), frozenset(reads))
+    return StateMove(cast(Moving, Recorded()), StateRows(table, "", MEMORY, (), None, ()), addition)
+
+
+def test_law_each_move_comes_before_those_that_bring_what_it_reads() -> None:
+    events: list[str] = []
+    moves = [a_move(table, reads, events) for table, reads in (("a", "a"), ("b", "a"), ("c", "ba"), ("d", "x"))]
+    order = [each.table for each in in_order(moves)]
+    assert order.index("c") < order.index("b") < order.index("a")
+    assert not events
+    ring = [a_move(table, reads, events) for table, reads in (("a", "b"), ("b", "a"))]
+    assert len(in_order(ring)) == 2
+    assert events == ["aside told of a", "aside told of b"]
+
+
+def test_law_what_reads_a_state_that_is_brought_is_due_with_it() -> None:
+    moves = [a_move(table, reads, []) for table, reads in (("a", "a"), ("b", "a"), ("c", "b"), ("d", "x"), ("a", "b"))]
+    assert [each.table for each in due(moves, {"a"})] == ["a", "b", "c"]
+    assert [each.table for each in due(moves, {"x"})] == ["d"]
 
 
 def test_a_neighbour_whose_table_is_gone_keeps_nobody_from_refreshing(db: nearly.Session) -> None:

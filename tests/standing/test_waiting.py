@@ -14,7 +14,7 @@ import pytest
 import nearly
 from nearly.engine.costs import Constants, Costs
 from nearly.engine.storage.layouts import Table
-from nearly.plan.nodes import Join, Plan
+from nearly.plan.nodes import GroupBy, Join, Plan
 from nearly.rewrite.delta.waiting import LEFT, RIGHT, waiting_rows
 from nearly.standing import course
 from nearly.standing.actions import Prices
@@ -192,6 +192,28 @@ def test_they_are_kept_instead_of_all_rows(arrivals: Arrivals) -> None:
         advance([upkeep], present(upkeep.engine, upkeep.query), [None])
         judge(arrivals, upkeep)
     assert sum(state.rows for state in upkeep.held.values()) == _without_reference(arrivals)
+    store.close()
+
+
+def test_files_that_appear_may_have_keys_that_were_there(arrivals: Arrivals, tmp_path: Path) -> None:
+    """Nobody refuses them: rows that wait no more meet them, too."""
+    db, day = arrivals.db, {"person": 1, "before": None, "day": 1}
+    (tmp_path / "late").mkdir()
+    pq.write_table(pa.Table.from_pylist([{"id": 1, **day}]), tmp_path / "late" / "a.parquet")
+    db.drop("orders")
+    db.register("orders", str(tmp_path / "late"), key=["id"])
+    db.insert("lines", [{"line": 900 + each, "order": 1 + each % 2, "shop": 1, "item": 1, "n": each} for each in range(4)])
+    store = StateStore(db._engine)
+    upkeep = upkeep_of(arrivals, store, TEXTS[2])
+    upkeep.fixed = [*waiting_of(upkeep), *(part for part in parts_of(upkeep) if isinstance(part, GroupBy))]
+    begin(upkeep, present(upkeep.engine, upkeep.query), PREDICTION)
+    for name, keys in (("b", [2]), ("c", [1, 2])):
+        pq.write_table(pa.Table.from_pylist([{"id": key, **day} for key in keys]), tmp_path / "late" / f"{name}.parquet")
+        db.refresh("orders")
+        (refresh,) = advance([upkeep], present(upkeep.engine, upkeep.query), [PREDICTION])
+        assert refresh.strategy == CHANGE
+        assert refresh.reason == "asked for"
+        judge(arrivals, upkeep)
     store.close()
 
 

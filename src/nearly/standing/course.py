@@ -1,15 +1,16 @@
 """The course of one query through a refresh from changes: what it keeps is brought up to date, and tells the answer.
 
-Law: what is added to groups, and what is renewed, reads what is kept as it was; what is changed row by row reads none of it.
+Law: what is added to groups, and what is renewed, reads what is kept as it was, in whichever course that is brought up to date;
+what is changed row by row reads none of it.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nearly.engine.deltas.several import Moving, PartAddition, PartChange, PartRenewal, moving
 from nearly.engine.engine import Engine
@@ -21,13 +22,75 @@ from nearly.standing.arrivals import Expected, Prediction
 from nearly.standing.keeping import keep_within, key_of
 from nearly.standing.maintained import versions
 from nearly.standing.operators import tables_of
-from nearly.standing.states import RowsAnew
+from nearly.standing.states import RowsAnew, StateRows, StateStore
 from nearly.standing.upkeep import CHANGE, SAME, WHOLE, StandingRefresh, Upkeep
 
 logger = logging.getLogger(__name__)
 
 FEW = 500_000
 """So few rows that wait are written anew, without those that found their partner: these need not be looked for one by one."""
+
+
+@dataclass(slots=True)
+class StateMove:
+    """How a state is brought up to date by a statement that may read others, and the state itself, as they were."""
+
+    moving: Moving
+    state: StateRows
+    change: PartAddition | PartRenewal
+    query: str = ""
+    is_aside: bool = False
+
+    @property
+    def table(self) -> str:
+        return self.state.table
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset() if self.is_aside else self.change.reads
+
+    def ask(self) -> None:
+        """Have its query: keys may be looked up for it, which fills tables."""
+        self.query = self.change.query if isinstance(self.change, PartAddition) else self.change.query()
+
+    def set_aside(self) -> None:
+        """Have what it reads now, so that others may change it."""
+        self.query, self.is_aside = self.moving.aside(f"told of {self.table}", self.query), True
+
+    def run(self, store: StateStore) -> None:
+        if isinstance(self.change, PartAddition):
+            store.add(self.moving, self.state, replace(self.change, query=self.query))
+        else:
+            store.renew(self.moving, RowsAnew(self.state, self.query, self.change.columns))
+
+
+def due(moves: Collection[StateMove], wanted: Collection[str]) -> list[StateMove]:
+    """The moves that bring states that are wanted, and those that read what these bring: they must not wait longer than that.
+
+    Of a state that several courses know one move is enough; what is added to groups is less than all of them.
+    """
+    first: dict[str, StateMove] = {}
+    for move in sorted(moves, key=lambda each: isinstance(each.change, PartRenewal)):
+        first.setdefault(move.table, move)
+    found, moved = dict[str, StateMove](), set(wanted)
+    while more := {t: each for t, each in first.items() if t not in found and (t in moved or not each.reads.isdisjoint(moved))}:
+        found |= more
+        moved |= more.keys()
+    return list(found.values())
+
+
+def in_order(moves: Collection[StateMove]) -> list[StateMove]:
+    """Each before those that bring what it reads as it was; those that read each other have that set aside first."""
+    left, found = list(moves), list[StateMove]()
+    while left:
+        free = next((each for each in left if not any(each.table in other.reads for other in left if other is not each)), None)
+        if free is None:
+            for each in left:
+                each.set_aside()
+            continue
+        left.remove(free)
+        found.append(free)
+    return found
 
 
 @dataclass(slots=True)
@@ -86,29 +149,12 @@ class StandingCourse:
             raise AssertionError("a course is opened before it is run")
         return self._moving
 
-    def add_to_groups(self, brought: set[str]) -> None:
-        """Add to kept groups what the change adds to them."""
+    def told(self) -> Iterator[StateMove]:
+        """How states move that are added to, or of which all rows are told."""
         for plan, state in self.upkeep.held.items():
             change = self.moving.changes[plan]
-            if isinstance(change, PartAddition) and state.table not in brought:
-                self.upkeep.store.add(self.moving, state, change)
-                brought.add(state.table)
-
-    def renewals(self, brought: Collection[str], wanted: Collection[str]) -> list[RowsAnew]:
-        """The rows of which all are told, with queries for them: to have these, keys may be looked up, which fills tables."""
-        changes = ((state, self.moving.changes[plan]) for plan, state in self.upkeep.held.items() if state.table not in brought)
-        return [
-            RowsAnew(state, change.query(), change.columns)
-            for state, change in changes
-            if isinstance(change, PartRenewal) and not change.reads.isdisjoint(wanted)
-        ]
-
-    def renew(self, brought: set[str], renewals: Collection[RowsAnew]) -> None:
-        """Write rows of which all are told."""
-        for each in renewals:
-            if each.state.table not in brought:
-                self.upkeep.store.renew(self.moving, each)
-                brought.add(each.state.table)
+            if isinstance(change, PartAddition | PartRenewal):
+                yield StateMove(self.moving, state, change)
 
     def bring_rows(self, brought: set[str], wanted: Collection[str]) -> None:
         """Change kept rows as their parts changed; what does not fit is made again."""

@@ -79,8 +79,11 @@ def _bytes(upkeep: Upkeep, kept: Kept) -> float:
 
 
 def _build(upkeep: Upkeep, found: Moving, wanted: Planned, made: Mapping[Plan, Plan]) -> None:
-    """Make what is wanted from what is there, then drop what is not wanted; rows whose order would be lost are not kept."""
-    store, places = upkeep.store, {kept.plan: kept for kept in wanted.keeps if order_of(kept.plan) is not None}
+    """Make what is wanted from what is there, then drop what is not wanted.
+
+    Rows whose order would be lost are not kept, nor those that need not be the same when they are computed again.
+    """
+    store, places = upkeep.store, {kept.plan: kept for kept in wanted.keeps if _can_be_kept(upkeep, kept.plan)}
     for plan in outermost(list(places)):
         kept, state = places[plan], upkeep.held.get(plan)
         if state is not None and state.place == kept.place:
@@ -93,6 +96,10 @@ def _build(upkeep: Upkeep, found: Moving, wanted: Planned, made: Mapping[Plan, P
         upkeep.replace(found, plan, fresh)
     for plan in [plan for plan in upkeep.held if plan not in places]:
         upkeep.replace(found, plan, None)
+
+
+def _can_be_kept(upkeep: Upkeep, plan: Plan) -> bool:
+    return order_of(plan) is not None and upkeep.may_keep(plan, upkeep.tables)
 
 
 def _order(plan: Plan, kept: Kept) -> Iterator[Column]:

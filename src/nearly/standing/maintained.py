@@ -11,8 +11,11 @@ from nearly.engine.storage.catalog import Snapshot
 from nearly.engine.storage.layouts import Table
 from nearly.plan.expressions import UserCall, walk
 from nearly.plan.nodes import Apply, BoundQuery, Plan, Scan
+from nearly.plan.schema import FindTable
 from nearly.plan.types import DataType
 from nearly.rewrite.delta.narrowed import narrowed
+from nearly.rewrite.delta.strategy.drift import hangs_on_drift
+from nearly.rewrite.delta.strategy.open_rows import has_open_rows, settle_ties
 from nearly.rewrite.delta.with_partials import with_partials
 from nearly.rewrite.logical.order_joins import order_joins
 from nearly.rewrite.logical.prune import prune
@@ -72,10 +75,19 @@ def _plan(engine: Engine, prepared: Prepared) -> tuple[Plan | None, str | None]:
     bound = engine.planner.over(loose).bound(prepared.text).plan
     if any(_is_of_session(node) for node in bound.walk()):
         return None, "a Python function may give another value for the same row"
-    ordered = narrowed(prune(order_joins(bound, loose.schema)))
+    ordered = narrowed(settle_ties(prune(order_joins(bound, loose.schema)), loose.schema))
     plan = with_partials(ordered.transform(_of_any_version))
     refusal = engine.at(prepared.snapshot).native.refusal(plan)
     return (plan, None) if refusal is None else (None, refusal)
+
+
+def is_settled(plan: Plan, find_table: FindTable) -> bool:
+    """Whether a part of a plan has the same rows each time it is computed over the same tables.
+
+    Only such rows are kept: the change of others is between rows that need not be those that are kept. What is above them is
+    computed anew with each answer, in one go.
+    """
+    return not has_open_rows(plan, find_table) and not any(map(hangs_on_drift, plan.walk()))
 
 
 def _nullable(table: Table) -> Table:

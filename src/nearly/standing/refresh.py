@@ -2,8 +2,7 @@
 
 Law: an answer is the query's answer over the versions of the tables that it names, whichever states are kept, made or dropped.
 What an answer does not read is brought up to date when it is there, and nobody waits for that.
-A refresh that fails drops the states of its queries; where only the native kernel failed, answers that are not there yet are
-computed as a whole.
+A refresh from changes that fails drops the states of its queries; answers that are not there yet are computed as a whole.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 
-from nearly.engine.deltas.several import moving
+from nearly.engine.deltas.several import Moving, moving
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.results import finished
 from nearly.engine.storage.layouts import Table
@@ -22,14 +21,15 @@ from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import GroupBy, Input, Plan
 from nearly.rewrite.delta.with_partials import outermost, over_stored
 from nearly.standing.arrivals import Expected, Prediction
-from nearly.standing.course import StandingCourse
+from nearly.standing.course import StandingCourse, due, in_order
 from nearly.standing.keeping import keep_within, measure
 from nearly.standing.maintained import prepared_over, versions
-from nearly.standing.states import RowsAnew
 from nearly.standing.upkeep import FIRST, WHOLE, StandingRefresh, Upkeep
 
 logger = logging.getLogger(__name__)
 
+FAILED = (NativeFailure, Unsupported, EngineError)
+"""What may be raised by changes, and by what is kept: an answer that is there stays, and others are computed as a whole."""
 LONG = 1.0
 """A refresh that is expected to take so many seconds is worth an estimate before it."""
 
@@ -49,7 +49,7 @@ def advance(
         own = [{name: tables[name] for name in each.tables} for each in group]
         try:
             return _together(group, own, predictions)
-        except (NativeFailure, Unsupported) as trouble:
+        except FAILED as trouble:  # a table's files as they were may be gone, those that it has now are not
             logger.info("a refresh from changes failed (%s); the answers are computed as a whole", trouble)
             _give_up(group)
             told = f"changes could not be computed: {trouble}"
@@ -75,6 +75,7 @@ def _give_up(group: Sequence[Upkeep]) -> None:
     group[0].engine.life.refuse_over()
     for each in group:
         each.release()
+    group[0].store.mend()
 
 
 @deep_recursion()
@@ -116,7 +117,7 @@ def _keep_up(courses: Sequence[StandingCourse], brought: set[str]) -> None:
         for course in courses:
             course.keep(after)
             course.upkeep.made_seconds = time.perf_counter() - began
-    except (NativeFailure, Unsupported) as trouble:
+    except FAILED as trouble:
         logger.info("what is kept could not be brought up to date (%s); the next answers are computed as a whole", trouble)
         _give_up([course.upkeep for course in courses])
 
@@ -124,21 +125,20 @@ def _keep_up(courses: Sequence[StandingCourse], brought: set[str]) -> None:
 def _bring_states(courses: Sequence[StandingCourse], brought: set[str], wanted: Collection[str]) -> None:
     """Bring states that are wanted up to date, what several keep only once.
 
-    What is added to groups reads the others as they were, and comes first. So does what is renewed, but for groups: one that reads
-    a state that is wanted must not wait longer than that. What is filled to find their rows is no state, and not weighed with them.
+    What reads others as they were comes before these, whichever course has them. What is filled to find rows is no state, and not
+    weighed with them.
     """
     states = {state.table: state for course in courses for state in course.upkeep.held.values()}
     if not wanted:
         return
-    renewals, told = list[list[RowsAnew]](), set(brought)
-    for course in courses:
-        renewals.append(course.renewals(told, wanted))
-        told.update(each.state.table for each in renewals[-1])
-    with courses[0].upkeep.store.weighing(courses[0].moving, [each for table, each in states.items() if table not in brought]):
-        for course in courses:
-            course.add_to_groups(brought)
-        for course, own in zip(courses, renewals, strict=True):
-            course.renew(brought, own)
+    moves = due([move for course in courses for move in course.told() if move.table not in brought], wanted)
+    for move in moves:
+        move.ask()
+    store = courses[0].upkeep.store
+    with store.weighing(courses[0].moving, [each for table, each in states.items() if table not in brought]):
+        for move in in_order(moves):
+            move.run(store)
+            brought.add(move.table)
         for course in courses:
             course.bring_rows(brought, wanted)
 
@@ -157,8 +157,7 @@ def _as_a_whole(
             said = upkeep.planned_for if prediction is None else prediction
             return _natively(upkeep, tables, said, strategy, reason, changed)
         except NativeFailure as failure:
-            upkeep.engine.life.refuse_over()
-            upkeep.release()
+            _give_up([upkeep])
             if failure.is_unreadable:
                 raise EngineError(f"a table's file cannot be read: {failure}") from failure
             reason = f"{reason}; the native kernel stopped: {failure}"
@@ -177,7 +176,8 @@ def _natively(
         upkeep.release()
         found = opened.enter_context(moving(upkeep.store.engine, upkeep.plan, (), tables, tables, {}))
         made: dict[Plan, Plan] = {}
-        for place, group in enumerate(outermost([node for node in set(upkeep.plan.walk()) if isinstance(node, GroupBy)])):
+        groups = [node for node in set(upkeep.plan.walk()) if isinstance(node, GroupBy) and upkeep.may_keep(node, tables)]
+        for place, group in enumerate(outermost(groups)):
             name = f"groups {place}"
             upkeep.rows[group] = float(found.make(name, over_stored(group, made)))
             made[group] = Input(name, group.columns)
@@ -186,7 +186,16 @@ def _natively(
         took = time.perf_counter() - began
         upkeep.computed(tables, took)
         if upkeep.forced != WHOLE:
-            measure(upkeep, found, tables, took)
-            upkeep.planned = None
-            keep_within(upkeep, found, prediction, made)
+            _begin_keeping(upkeep, found, prediction, made, took)
     return StandingRefresh(strategy, reason, took, changed, versions(tables))
+
+
+def _begin_keeping(upkeep: Upkeep, found: Moving, prediction: Prediction, made: Mapping[Plan, Plan], took: float) -> None:
+    """Keep what the next delta needs; where that fails, as on a disk that is full, the answer is there, and nothing is kept."""
+    try:
+        measure(upkeep, found, upkeep.tables, took)
+        upkeep.planned = None
+        keep_within(upkeep, found, prediction, made)
+    except FAILED as trouble:
+        logger.warning("what the next answer needs could not be kept (%s); it is computed as a whole", trouble)
+        _give_up([upkeep])

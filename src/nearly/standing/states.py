@@ -15,10 +15,13 @@ the engine's tables have more of after it was made. Equal plans over equal table
 from __future__ import annotations
 
 import copy
+import logging
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+
+import duckdb
 
 from nearly.engine.deltas.several import Moving, PartAddition, PartChange
 from nearly.engine.deltas.versions import scans_of
@@ -34,6 +37,8 @@ from nearly.plan.quoting import native_name, native_text
 from nearly.rewrite.delta.with_partials import order_of
 from nearly.standing.actions import DISK, MEMORY
 from nearly.standing.merging import anew, merged, without_dead
+
+logger = logging.getLogger(__name__)
 
 _DISK = "standing_disk"
 MOST_DEAD = 0.25
@@ -267,9 +272,27 @@ class StateStore:
                     del self._states[key]
                 if state.place == DISK:
                     cursor.execute(f"DROP VIEW IF EXISTS {native_name(state.table)}")
-                    cursor.execute(f"DROP TABLE IF EXISTS {_DISK}.main.{native_name(state.table)}")
+                    with suppress(duckdb.Error):  # the disk may be full: `mend` gives it up
+                        cursor.execute(f"DROP TABLE IF EXISTS {_DISK}.main.{native_name(state.table)}")
                 else:
                     cursor.execute(f"DROP TABLE IF EXISTS {native_name(state.table)}")
+
+    def mend(self) -> None:
+        """After a failure: a disk that could not be written, as one that is full, is given up with all that is kept there.
+
+        Who keeps rows there finds them gone, and computes the next answer as a whole.
+        """
+        with self.lock, self._native.cursor() as cursor:
+            if self._directory is None:
+                return
+            try:
+                cursor.execute(f"CHECKPOINT {_DISK}")
+            except duckdb.Error as trouble:
+                logger.warning("what is kept on disk is given up: %s", trouble)
+                cursor.execute(f"DETACH DATABASE IF EXISTS {_DISK}")
+                self._directory.remove()
+                self._directory = None
+                self._states = {key: state for key, state in self._states.items() if state.place != DISK}
 
     def _remove(self, found: Moving, state: StateRows) -> None:
         if state.place == DISK:

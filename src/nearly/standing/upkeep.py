@@ -16,7 +16,7 @@ from nearly.engine.storage.layouts import Table
 from nearly.plan.nodes import Plan
 from nearly.standing.actions import MEMORY, Allowed, Kept, Prices
 from nearly.standing.arrivals import Expected, Prediction
-from nearly.standing.maintained import Maintained, basis, maintained
+from nearly.standing.maintained import Maintained, basis, is_settled, maintained
 from nearly.standing.operators import Operator, Sizes, operators, tables_of
 from nearly.standing.planner import Planned, StateBudget, choose
 from nearly.standing.states import StateRows, StateStore
@@ -104,6 +104,13 @@ class Upkeep:
     rows: dict[Plan, float] = field(default_factory=dict)
     shares: dict[Plan, float] = field(default_factory=dict)
     widths: dict[Plan, float] = field(default_factory=dict)
+    _settled: dict[Plan, bool] = field(default_factory=dict)
+
+    def may_keep(self, plan: Plan, tables: Mapping[str, Table]) -> bool:
+        """Whether the rows of a part can be kept: SQL leaves none of them open."""
+        if plan not in self._settled:
+            self._settled[plan] = is_settled(plan, lambda name: tables[name.lower()].schema)
+        return self._settled[plan]
 
     def bytes(self, place: str = MEMORY) -> int:
         """Bytes of what it keeps; equal parts of its plan are one state."""
@@ -157,6 +164,7 @@ class Upkeep:
             self.release()
             self.query = maintained(self.engine, self.query.text, tables.values())
             self.planned, self.observed, self.rows, self.shares, self.widths = None, None, {}, {}, {}
+            self._settled.clear()
         self.basis = found
         return True
 
@@ -185,12 +193,20 @@ class Upkeep:
     def _chosen(self, tables: Mapping[str, Table], prediction: Prediction) -> Planned:
         if not prediction and self.fixed is None:
             return Planned((), 0.0, ())
-        found = choose(self.root(tables, prediction), self.prices(), self.budget, self.allowed, whole=True)
+        root = self.root(tables, prediction)
+        found = choose(root, self.prices(), self.budget, self.allowed, whole=True, only=self._settled_of(root, tables))
         if self.fixed is not None:
             return Planned(tuple(Kept(plan, 0.0) for plan in self.fixed), found.seconds, ())
         if self.forced is None and self.whole_seconds and self.expected(found.seconds) > self.whole_seconds:
             return Planned((), self.whole_seconds, ())
         return found
+
+    def _settled_of(self, root: Operator, tables: Mapping[str, Table]) -> frozenset[Plan] | None:
+        """The plans whose rows can be kept; None where all can."""
+        waiting = (rows.plan for each in root.walk() for rows in each.waiting if rows is not None)
+        offered = {*(each.plan for each in root.walk()), *waiting}
+        settled = frozenset(plan for plan in offered if self.may_keep(plan, tables))
+        return None if len(settled) == len(offered) else settled
 
     def _work(self, root: Operator, kept: Collection[Plan]) -> float:
         """The seconds of a delta with these states, those after the answer included: all of them must be worth it."""

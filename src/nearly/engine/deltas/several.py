@@ -20,7 +20,7 @@ import pyarrow as pa
 from nearly.engine.deltas.reading import TableReader
 from nearly.engine.deltas.sites import DeltaSites
 from nearly.engine.deltas.stages import StageRun, StageRunner
-from nearly.engine.deltas.versions import Tables, versions_of
+from nearly.engine.deltas.versions import Moved, Tables, versions_of
 from nearly.engine.deltas.workspace import Workspace
 from nearly.engine.engine import Engine
 from nearly.engine.jobs.native_kernel import STATIC_ROWS
@@ -32,6 +32,11 @@ from nearly.rewrite.delta.additions import Addition
 from nearly.rewrite.delta.changed import DeltaStage, TableChange
 from nearly.rewrite.delta.delta import PartDelta, deltas_of
 from nearly.rewrite.delta.waiting import Renewal
+
+TableKeys = tuple[tuple[str, tuple[str, ...]], ...]
+"""The columns that tell the rows of tables apart, by their names in lower case."""
+UNCHECKED = frozenset({"append", "refresh"})
+"""Operations that take rows as they are: nobody looks whether a key of theirs is there already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +51,11 @@ class PartChange:
 
 @dataclass(frozen=True, slots=True)
 class PartAddition:
-    """What is added to kept groups: a query for it, with the columns of the groups; it reads what others keep as it was."""
+    """What is added to kept groups: a query for it, with the columns of the groups, and the tables that it reads as they were."""
 
     query: str
     added: Addition
+    reads: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,11 @@ class Moving:
         """The query of a plan over the new versions, for a statement of its own."""
         return self._runner.sql(plan)
 
+    def aside(self, name: str, query: str) -> str:
+        """Have the rows of a query now; a query for them, which no table that changes later has a part in."""
+        self._runner.space.keep(name, query)
+        return f"SELECT * FROM {native_name(name)}"
+
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
         """What a statement beside the stages gives."""
         return self._runner.space.execute(sql)
@@ -121,31 +132,47 @@ def moving(
         runner = StageRunner(TableReader.of(pinned.native, tables, plan, stored.values()), Workspace(cursor), sites)
         opened.callback(runner.close)
         with deep_recursion():
-            yield Moving(tables, _run(runner, tables, tuple(parts), stored, frozenset(few)), runner)
+            keys = _checked_keys(engine, tables)
+            yield Moving(tables, _run(runner, tables, tuple(parts), stored, keys, frozenset(few)), runner)
+
+
+def _checked_keys(engine: Engine, tables: Tables) -> TableKeys:
+    """The keys of tables to which no row came without a look whether its key was there."""
+    return tuple((name, key) for name, key in tables.keys if name not in tables.moved or _is_checked(engine, tables.moved[name]))
+
+
+def _is_checked(engine: Engine, moved: Moved) -> bool:
+    logged = engine.catalog.batches(moved.after.plain_name, moved.before.version, moved.after.version)
+    return not any(batch.came and batch.operation in UNCHECKED for batch in logged.values())
 
 
 def _run(
-    runner: StageRunner, tables: Tables, parts: tuple[Plan, ...], stored: Mapping[Plan, Plan], few: frozenset[Plan]
+    runner: StageRunner, tables: Tables, parts: tuple[Plan, ...], stored: Mapping[Plan, Plan], keys: TableKeys, few: frozenset[Plan]
 ) -> dict[Plan, PartMove]:
     if not tables.moved or not parts:
         return dict.fromkeys(parts)
     large = frozenset(table.name.lower() for table in tables.all if table.rows > STATIC_ROWS)
-    stages, found = _deltas(parts, tables.changes, tuple(stored.items()), large, tables.keys, few)
+    stages, found = _deltas(parts, tables.changes, tuple(stored.items()), large, keys, few)
     runner.read_changes((*(stage.plan for stage in stages), *(change.plan for change in found if change is not None)))
     for stage in stages:
         runner.run(stage.name, stage.plan)
-    return {part: _part(runner, change) for part, change in zip(parts, found, strict=True)}
+    kept = frozenset[str]().union(*map(_sources, stored.values()))
+    return {part: _part(runner, change, kept) for part, change in zip(parts, found, strict=True)}
 
 
-def _part(runner: StageRunner, change: PartDelta) -> PartMove:
+def _part(runner: StageRunner, change: PartDelta, kept: frozenset[str]) -> PartMove:
+    """Rows that came and went read nothing that is kept: whoever changes that need not ask who reads it."""
     if isinstance(change, Renewal):
         return _renewal(runner, change.plan)
     query = None if change is None else runner.query(change.plan)
     if change is None or query is None:
         return None
     if isinstance(change, Addition):
-        return PartAddition(query, change)
+        return PartAddition(query, change, _sources(change.plan))
     source = native_name(change.plan.source) if isinstance(change.plan, Input) else f"({query})"
+    if not kept.isdisjoint(_sources(change.plan)):
+        source = native_name(f"change {len(runner.runs)}")
+        runner.run(f"change {len(runner.runs)}", change.plan)
     return PartChange(source, tuple(column.name for column in change.columns), change.weight.name, change.ones)
 
 
@@ -154,8 +181,11 @@ def _renewal(runner: StageRunner, plan: Plan) -> PartRenewal:
         found = runner.query(plan)
         return runner.sql(plan) if found is None else found
 
-    reads = frozenset(node.source for node in plan.walk() if isinstance(node, Input))
-    return PartRenewal(query, tuple(column.name for column in plan.columns), reads)
+    return PartRenewal(query, tuple(column.name for column in plan.columns), _sources(plan))
+
+
+def _sources(plan: Plan) -> frozenset[str]:
+    return frozenset(node.source for node in plan.walk() if isinstance(node, Input))
 
 
 @lru_cache(maxsize=256)
@@ -164,7 +194,7 @@ def _deltas(
     changes: tuple[tuple[str, TableChange], ...],
     stored: tuple[tuple[Plan, Plan], ...],
     large: frozenset[str],
-    keys: tuple[tuple[str, tuple[str, ...]], ...],
+    keys: TableKeys,
     few: frozenset[Plan],
 ) -> tuple[tuple[DeltaStage, ...], tuple[PartDelta, ...]]:
     """The same from refresh to refresh: stages name tables, not versions."""

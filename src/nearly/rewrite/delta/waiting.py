@@ -2,7 +2,7 @@
 
 Law: a row that comes to a table that only grows has a key that was not there. So of the rows that were on the other side of a join
 by that key, it meets waiting ones only. Filters of the table make no difference: a row that they drop is a partner, too.
-Keys that are declared are taken to be keys, as everywhere: whatever inserts rows refuses those that are there already.
+The keys that it is given must be those of tables whose new rows were refused where their key was there; files that appear are not.
 Law of renewals: rows that wait now are those that waited and met nothing that came, and those that came and meet nothing.
 """
 

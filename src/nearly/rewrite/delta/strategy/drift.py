@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
-from nearly.plan.expressions import AggregateCall, Call, Expression, WindowCall, columns_of, walk
-from nearly.plan.nodes import GroupBy, Output, Plan, Project, SetOperation, Window
+from nearly.plan.expressions import AggregateCall, Call, Column, Expression, WindowCall, columns_of, walk
+from nearly.plan.nodes import Filter, GroupBy, Join, Limit, Output, Plan, Project, SetOperation, Window
 from nearly.plan.types import FRACTIONS
-from nearly.rewrite.delta.partials import EXTREMES
+from nearly.rewrite.delta.partials import EXTREMES, is_mergeable
+from nearly.rewrite.delta.with_partials import order_of
 
 ADDED_UP, COUNTS = frozenset({"sum", "avg"}), frozenset({"count", "count_if"})
 STATISTICS = frozenset({"stddev", "stddev_pop", "variance", "var_pop", "corr", "covar_samp", "covar_pop"})
@@ -24,6 +25,36 @@ def decides_by_drift(plan: Plan) -> bool:
     """Whether an operator's rows hang on the last digits of sums of doubles below it."""
     drifting = frozenset[str]().union(*(drifts(child) for child in plan.children))
     return bool(drifting) and any(columns_of(each) & drifting for each in _decisive(plan, drifting))
+
+
+def hangs_on_drift(plan: Plan) -> bool:
+    """The same, where it also counts whether a sum just reaches a threshold, and which of two that are all but equal is first.
+
+    What is added to for ever must not hang on that: a row that is taken away, as it is computed again, need not be the one added.
+    """
+    drifting = frozenset[str]().union(*(drifts(child) for child in plan.children))
+    return bool(drifting) and (decides_by_drift(plan) or any(columns_of(each) & drifting for each in _compared(plan)))
+
+
+def _compared(plan: Plan) -> Iterator[Expression]:
+    """What tells which rows an operator has, which come first, and what is added to groups; sums of doubles are not added to."""
+    match plan:
+        case Filter() | Join():
+            yield from plan.expressions()
+        case GroupBy():
+            added = (each.expression for each in plan.aggregates if is_mergeable(each))
+            yield from (call for call in added if not _counts_values(call))
+        case Window():
+            calls = (each.expression for each in plan.outputs)
+            yield from (key.expression for call in calls if isinstance(call, WindowCall) for key in call.order)
+        case Limit():
+            keys = order_of(plan.child)
+            yield from plan.child.columns if keys is None else (key.expression for key in keys)
+
+
+def _counts_values(call: Expression) -> bool:
+    """Whether a value counts whatever it is: none of them becomes null."""
+    return isinstance(call, AggregateCall) and call.function == "count" and all(isinstance(each, Column) for each in call.arguments)
 
 
 @lru_cache(maxsize=4096)
