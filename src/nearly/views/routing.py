@@ -52,7 +52,8 @@ CLEANING = 0.3
 CAME, WENT = "rows that came", "keys that went"
 
 
-Noted = tuple[Table, Mapping[str, Any]]
+NotedView = tuple[Table, Mapping[str, Any]]
+"""A stored view, and what is noted of it."""
 
 
 class No(Exception):
@@ -124,7 +125,7 @@ class ViewAnswerer:
         asking = best.asking
         return Offer(tuple(reasons), lambda: self.views.samples.answer(asking), math.inf, FIXED_SECONDS + seconds, _further)
 
-    def _noted(self, name: str, question: Question) -> Noted:
+    def _noted(self, name: str, question: Question) -> NotedView:
         """A view and what is noted of it; one that nobody asked for by name may be dropped meanwhile."""
         try:
             return self.views.engine.catalog.noted(self.views.stored(name).name)
@@ -134,7 +135,7 @@ class ViewAnswerer:
             raise No("it was dropped") from None
 
     @deep_recursion()
-    def _match(self, noted: Noted, question: Question) -> _Match:
+    def _match(self, noted: NotedView, question: Question) -> _Match:
         (table, notes), engine, prepared = noted, self.views.engine, question.prepared
         forced = question.using is not None
         if prepared.query is None or prepared.kernel != "native":

@@ -56,8 +56,8 @@ class CleanSample:
     """`new` are the clean rows of keys that changed, `old` the stored ones; `changed` are these keys.
 
     `key` identifies a stored row, `drawn_by` are the columns that tickets are drawn for. `sure` are keys of rows that are clean
-    whatever their ticket: the outliers. All columns have the names of the stored table. No row has
-    gone as far as its columns in `lasting` tell.
+    whatever their ticket: the outliers. All columns have the names of the stored table. No row has gone as
+    far as its columns in `lasting` tell.
     """
 
     share: float
