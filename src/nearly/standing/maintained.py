@@ -9,8 +9,7 @@ from nearly.engine.engine import Engine
 from nearly.engine.planner import Prepared
 from nearly.engine.storage.catalog import Snapshot
 from nearly.engine.storage.layouts import Table
-from nearly.plan.expressions import UserCall, walk
-from nearly.plan.nodes import Apply, BoundQuery, Plan, Scan
+from nearly.plan.nodes import BoundQuery, Plan, Scan
 from nearly.plan.schema import FindTable
 from nearly.plan.types import DataType
 from nearly.rewrite.delta.narrowed import narrowed
@@ -19,6 +18,7 @@ from nearly.rewrite.delta.strategy.open_rows import has_open_rows, settle_ties
 from nearly.rewrite.delta.with_partials import with_partials
 from nearly.rewrite.logical.order_joins import order_joins
 from nearly.rewrite.logical.prune import prune
+from nearly.rewrite.views.split_view import is_of_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _plan(engine: Engine, prepared: Prepared) -> tuple[Plan | None, str | None]:
         return None, prepared.reason
     loose = Snapshot(engine.catalog, [_nullable(table) for table in prepared.snapshot])
     bound = engine.planner.over(loose).bound(prepared.text).plan
-    if any(_is_of_session(node) for node in bound.walk()):
+    if any(map(is_of_session, bound.walk())):
         return None, "a Python function may give another value for the same row"
     ordered = narrowed(settle_ties(prune(order_joins(bound, loose.schema)), loose.schema))
     plan = with_partials(ordered.transform(_of_any_version))
@@ -96,10 +96,6 @@ def _nullable(table: Table) -> Table:
 
 def _of_any_version(node: Plan) -> Plan:
     return replace(node, version=0) if isinstance(node, Scan) else node
-
-
-def _is_of_session(node: Plan) -> bool:
-    return isinstance(node, Apply) or any(isinstance(each, UserCall) for top in node.expressions() for each in walk(top))
 
 
 def present(engine: Engine, query: Maintained) -> dict[str, Table]:
