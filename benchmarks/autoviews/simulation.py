@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from benchmarks.autoviews.matrix import Matrix
-from nearly.autoview.course import COMPARED, SMALLEST, TRIED, may_fit
+from nearly.autoview.attention import Attention
+from nearly.autoview.course import COMPARED, TRIED, may_fit
 from nearly.autoview.options import Holding, Occasion, Option
 from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.rewriter import CHEAPER
@@ -100,6 +101,7 @@ class Simulation:
         self._taken: set[tuple[int, str | None]] = set()
         self._answered: set[int] = set()
         self._given_up: set[str] = set()
+        self._attention = Attention()
         self._wasted = 0.0
         """Seconds of making views in this query that turned out too large."""
 
@@ -124,7 +126,7 @@ class Simulation:
         known = usual if (query, used) in self._taken else expected
         self._answered.add(query)
         made = None
-        if known >= SMALLEST:
+        if self._attention.is_due(str(query), known):
             made = self._make(moment, query)
         else:
             self.policy.asked(moment.question, step)

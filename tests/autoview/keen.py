@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import nearly
-from nearly.autoview import course, making, mining
+from nearly.autoview import attention, making, mining
 from nearly.autoview.autoview import AutoView
 
 
@@ -17,7 +17,7 @@ from nearly.autoview.autoview import AutoView
 def keen() -> Iterator[None]:
     """Views are made however small a query is and however long that takes, and questions are mined while they run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(course, "SMALLEST", 0.0)
+        patch.setattr(attention, "ENOUGH", 0.0)
         patch.setattr(mining, "SHARE", 1e9)
         patch.setattr(making, "PATIENCE", 1e9)
         patch.setattr(making.Making, "fits", lambda *_: True)

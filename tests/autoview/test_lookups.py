@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from nearly.autoview import course, rewriter
+from nearly.autoview import attention, course, rewriter
 from nearly.autoview.autoview import AutoView
 from nearly.autoview.experiments import Experiment, Outcome, Side
 from nearly.autoview.making import Usual
@@ -115,7 +115,7 @@ def test_views_of_changed_tables_wait_for_a_rest_at_first(db: nearly.Session) ->
 
 def test_what_a_query_took_counts_more_than_what_was_expected(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     auto = held_still(db.autoview("1MB", policy="lru", slowdown=10))
-    monkeypatch.setattr(course, "SMALLEST", 10.0)
+    monkeypatch.setattr(attention, "ENOUGH", 10.0)
     db.sql(TEXT).exact()
     assert not auto.status().views
     question = course.question_of(db._engine.prepare(TEXT))

@@ -17,6 +17,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from nearly.autoview.attention import Attention
 from nearly.autoview.candidates import Candidate
 from nearly.autoview.experiments import Experiment, Side
 from nearly.autoview.keeping import Deferred, Keeping
@@ -39,8 +40,6 @@ TRIED = 3
 """Options of a query that are tried, the best first."""
 REMEMBERED = 2_000
 """Questions, and what they take over the views that served them."""
-SMALLEST = 0.003
-"""A query that took no longer, or is expected within so many seconds, is left alone: finding a view for it would take as long."""
 UNSURE = 4.0
 """The bytes of a view that was never made are often estimated too large by so many times."""
 PATIENCE = 2.0
@@ -79,6 +78,7 @@ class QueryCourse:
     def __init__(self, keeping: Keeping) -> None:
         self.keeping = keeping
         self._usual: Remembered[tuple[str, tuple[str, ...]], Usual] = Remembered(REMEMBERED)
+        self._attention = Attention()
 
     @deep_recursion()
     def best(self, prepared: Prepared) -> Rewriting | None:
@@ -104,7 +104,7 @@ class QueryCourse:
         began = time.perf_counter()
         asked = AskedQuery(prepared, question_of(prepared), best, ending or Ending())
         made = None
-        if self._usually(asked).seconds >= SMALLEST:
+        if self._attention.is_due(asked.question, self._usually(asked).seconds):
             made = self._pass_one(asked)
         else:
             self._pass_by(asked)

@@ -18,7 +18,7 @@ class ViewPolicy:
         return ()
 
     def asked(self, question: str, step: int) -> None:
-        """A query came that is so quick that nothing is made for it: what serves it is still asked for."""
+        """A query came for which nothing is made this time, as it is quick: what serves it is still asked for."""
 
     def value(self, holding: Holding, moment: Occasion) -> float:  # noqa: ARG002  others need it
         """How much a kept view is worth; the least valuable goes first."""
