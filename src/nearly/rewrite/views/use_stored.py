@@ -80,8 +80,12 @@ class StoredCover:
 
 
 def use_stored(plan: Plan, stored: StoredPlan) -> Plan | None:
-    """The plan with its parts replaced that the view covers; None where it covers none."""
-    matching = _Matching(stored, FreshNames("used"))
+    """The plan with its parts replaced that the view covers; None where it covers none.
+
+    The plan may read other views already.
+    """
+    taken = frozenset[str]().union(*(node.names for node in plan.walk()))
+    matching = _Matching(stored, FreshNames("used", taken))
     found = matching.replaced(plan)
     return rewrite(found) if matching.count else None
 
