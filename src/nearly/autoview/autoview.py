@@ -103,6 +103,7 @@ class AutoView:
         self.is_on = False
         self._store.refuse_more()
         try:
+            self._keeping.making.end()
             self._worker.stop()
             self._store.clear()
             self._save()
@@ -115,6 +116,7 @@ class AutoView:
             return
         self.is_on = False
         try:
+            self._keeping.making.end()
             self._worker.stop()
             self._save()
         finally:

@@ -25,7 +25,7 @@ from nearly.autoview.making import Usual, over
 from nearly.autoview.options import Occasion, Option
 from nearly.autoview.rewriter import Rewriting
 from nearly.autoview.store import MadeView
-from nearly.engine.native.running import Ending
+from nearly.engine.native.running import Ending, Running
 from nearly.engine.planner import Prepared
 from nearly.engine.plans import BrokenOff
 from nearly.engine.storage.footers import checksum_of
@@ -200,10 +200,11 @@ class QueryCourse:
         if not self.keeping.making.fits(intended, usual):
             self.keeping.deferred.append(Deferred(prepared, candidate, option))
             return None
-        began = time.perf_counter()
+        began, running = time.perf_counter(), Running()
         try:
-            rows = self.keeping.making.made(prepared, intended, usual, asked.ending.running)
-        except BrokenOff:
+            with asked.ending.breaking(running.end):
+                rows = self.keeping.making.made(prepared, intended, usual, running)
+        except BrokenOff:  # by the end of the query, or of automatic views: then it goes on without
             rows = None
         asked.ending.refuse()
         if rows is None:
