@@ -12,7 +12,9 @@ import pytest
 
 import nearly
 from nearly.autoview import upkeep
+from nearly.autoview.course import QueryCourse
 from nearly.autoview.policies.known import NAMES
+from nearly.autoview.policies.policy import ViewPolicy
 from nearly.autoview.statements import ADVISED
 from nearly.errors import EngineError, SchemaError, Unsupported
 from tests.autoview.keen import both, held_still, keen, rows_on_disk
@@ -198,6 +200,19 @@ def test_a_tables_file_that_vanishes_is_not_blamed_on_views(db: nearly.Session, 
     found = db.sql(BY_CITY.format(3)).exact()
     assert found.table.equals(expected.table)
     assert found.source != "native"
+
+
+def test_a_view_that_serves_what_only_spark_can_judge_saves_nothing(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    auto = held_still(db.autoview("1MB", policy="lru", slowdown=10))
+    for _ in range(3):
+        expected = db.sql(BY_CITY.format(3)).exact()
+    assert expected.source != "native"
+    served, auto.keeping.policy = auto.status().tally.served, ViewPolicy()
+    monkeypatch.setattr(QueryCourse, "_rows", lambda *_: None)
+    found = db.sql(BY_CITY.format(3)).exact()
+    assert found.table.equals(expected.table)
+    assert found.source == "native"
+    assert auto.status().tally.served == served
 
 
 def test_off_takes_effect_at_once(db: nearly.Session, catalog: Path) -> None:

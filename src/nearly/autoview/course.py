@@ -120,11 +120,13 @@ class QueryCourse:
         began = time.perf_counter()  # a view whose making was given up is no part of what the query takes
         course = self._read(asked, best)
         took = time.perf_counter() - began
+        if course.rows is None:  # a view that serves what only Spark can judge saves nothing
+            return course
         self._usual.add(asked.used, Usual(best.seconds, min(took, self._usually(asked).measured or took)))
         self._note_rows(prepared, course)
         if course.views:
             self._note_uses(asked)
-        elif course.rows is not None:
+        else:
             self.keeping.engine.native.durations.record(prepared.question, took)
         return course
 
