@@ -302,5 +302,5 @@ def may_fit(option: Option, limit: float) -> bool:
 
 
 def question_of(prepared: Prepared) -> str:
-    """A short name of what is asked, over whichever versions of the tables."""
-    return checksum_of(prepared.text.encode())[:16]
+    """A short name of what is asked, over whichever versions of the tables; of texts that are no Unicode, too."""
+    return checksum_of(prepared.text.encode("utf-8", "surrogatepass"))[:16]
