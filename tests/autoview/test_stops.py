@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.autoview import listing
 from nearly.autoview.making import Making
 from nearly.engine.native.running import Stopped
 from nearly.errors import EngineError
@@ -130,3 +131,24 @@ def test_nobody_waits_for_a_view_that_is_made_for_long(db: nearly.Session, monke
     asking.join(60)
     assert not asking.is_alive()
     assert seconds < SECONDS / 2
+
+
+def test_what_waits_to_be_made_ends_with_automatic_views(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever settles meanwhile is not kept busy with it for ever, and writes no list of views that may be another session's."""
+    auto, text = held_still(db.autoview("1MB", policy="lru", slowdown=10)), "select g, sum(v) as s from t group by g"
+    monkeypatch.setattr(Making, "fits", lambda *_: False)
+    db.sql(text).exact()
+    assert auto.keeping.deferred
+    turn, saved = auto._worker._turn, list[object]()
+
+    def after_the_end(may_work: Callable[[], bool]) -> bool:
+        auto.close()
+        monkeypatch.setattr(listing, "save", saved.append)
+        return turn(may_work)
+
+    monkeypatch.setattr(auto._worker, "_turn", after_the_end)
+    settling = threading.Thread(target=auto.settle, daemon=True)
+    settling.start()
+    settling.join(SECONDS)
+    assert not settling.is_alive()
+    assert not saved

@@ -59,7 +59,7 @@ class AutoView:
         except BaseException:
             self._store.close()
             raise
-        self._worker = Worker(self._keeping, lambda: listing.save(self._keeping))
+        self._worker = Worker(self._keeping, self._save_while_on)
         self._began = time.monotonic()
         self.is_on = True
         self._worker.start()
@@ -121,6 +121,11 @@ class AutoView:
             self._save()
         finally:
             self._store.close()
+
+    def _save_while_on(self) -> None:
+        """Not of views that another session may have by now."""
+        if self.is_on:
+            listing.save(self._keeping)
 
     def _save(self) -> None:
         try:

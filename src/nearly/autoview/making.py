@@ -77,14 +77,14 @@ class Making:
     _given_up: Remembered[str, bool] = field(default_factory=lambda: Remembered(REMEMBERED))
     """A view that was too large or too slow to make would be so again; too slow for its query, once that was measured: before, the
     estimate of both may have been wrong."""
+    is_over: bool = False
     _under_way: set[Running] = field(default_factory=set)
-    _is_over: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def end(self) -> None:
         """Break off what is being made, and begin no more; the queries go on without."""
         with self._lock:
-            self._is_over = True
+            self.is_over = True
             under_way = list(self._under_way)
         for each in under_way:
             each.end()
@@ -93,7 +93,7 @@ class Making:
     def _ending(self, running: Running) -> Iterator[None]:
         """While this is open, the end of all making ends this one; it is `BrokenOff` afterwards."""
         with self._lock:
-            if self._is_over:
+            if self.is_over:
                 raise BrokenOff
             self._under_way.add(running)
         try:
