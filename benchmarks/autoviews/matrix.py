@@ -37,6 +37,7 @@ from nearly.autoview.making import Intention
 from nearly.autoview.options import Holding, Option
 from nearly.autoview.rewriter import Rewriting
 from nearly.autoview.store import MadeView
+from nearly.engine.native.running import Running
 from nearly.engine.planner import Prepared
 from nearly.errors import NearlyError
 
@@ -186,7 +187,7 @@ def _made(
 def _make(keeping: Keeping, prepared: Prepared, candidate: Candidate) -> MadeView | None:
     source = Rewriting(candidate.stored.maintained, (), 0.0)
     option = Option(candidate.id, candidate.shape, 0.0, 0.0, 0.0, 0.0)
-    rows = keeping.making.made(prepared, Intention(candidate, option, source, source.plan, 1.0, 0.0), None)
+    rows = keeping.making.made(prepared, Intention(candidate, option, source, source.plan, 1.0, 0.0), None, Running())
     if rows is None:
         return None
     tables = {table.name.lower(): table for table in prepared.snapshot}

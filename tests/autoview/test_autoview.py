@@ -12,7 +12,10 @@ import pytest
 
 import nearly
 from nearly.autoview import upkeep
+from nearly.autoview.course import QueryCourse
 from nearly.autoview.policies.known import NAMES
+from nearly.autoview.policies.policy import ViewPolicy
+from nearly.autoview.statements import ADVISED
 from nearly.errors import EngineError, SchemaError, Unsupported
 from tests.autoview.keen import both, held_still, keen, rows_on_disk
 from tests.fixtures.driver_only import driver_only
@@ -199,6 +202,19 @@ def test_a_tables_file_that_vanishes_is_not_blamed_on_views(db: nearly.Session, 
     assert found.source != "native"
 
 
+def test_a_view_that_serves_what_only_spark_can_judge_saves_nothing(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    auto = held_still(db.autoview("1MB", policy="lru", slowdown=10))
+    for _ in range(3):
+        expected = db.sql(BY_CITY.format(3)).exact()
+    assert expected.source != "native"
+    served, auto.keeping.policy = auto.status().tally.served, ViewPolicy()
+    monkeypatch.setattr(QueryCourse, "_rows", lambda *_: None)
+    found = db.sql(BY_CITY.format(3)).exact()
+    assert found.table.equals(expected.table)
+    assert found.source == "native"
+    assert auto.status().tally.served == served
+
+
 def test_off_takes_effect_at_once(db: nearly.Session, catalog: Path) -> None:
     auto = db.autoview("1MB", policy="lru", slowdown=10)
     query = db.sql(QUESTIONS[0])
@@ -226,6 +242,32 @@ def test_advice_can_be_executed(db: nearly.Session) -> None:
     for statement in advice:
         db.execute(statement)
     assert len(db.views) == len(advice)
+
+
+AWKWARD = (
+    "select s.shop, t.shop, s.shop as `shop_2` from sales s join shops t on s.shop = t.shop where s.price > 11",
+    "with w as (select shop as a, city as A from shops) select * from w order by 2 limit 3",
+    "select sum(days) as d, max(mean) as m from by_shop where days > 3",
+    "select shop, mean from by_shop where shop > 's2'",
+)
+
+
+def test_advice_about_awkward_columns_can_be_executed(db: nearly.Session) -> None:
+    """Two of one name, and those that only nearly sees: a view of averages keeps sums and counts."""
+    db.execute("create materialized view by_shop as select shop, avg(price) as mean, count(*) as days from sales group by shop")
+    auto = held_still(db.autoview("1MB", policy="lru", slowdown=10))
+    for text in AWKWARD * 6:
+        db.sql(text).exact()
+    for view in auto.keeping.store.kept.values():
+        view.holding.uses = ADVISED
+    kept = [each.candidate for each in auto.keeping.store.kept.values()]
+    assert {each.text.startswith("SELECT * FROM (") for each in kept if each.kind == "result"} == {True, False}
+    assert any(each.hidden for each in kept)
+    advice = auto.advice()
+    assert 0 < len(advice) < len(kept)
+    for statement in advice:
+        db.execute(statement)
+    assert len(db.views) == len(advice) + 1
 
 
 def test_bad_input_is_refused(db: nearly.Session) -> None:

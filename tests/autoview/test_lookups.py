@@ -16,6 +16,7 @@ from nearly.autoview.experiments import Experiment, Outcome, Side
 from nearly.autoview.making import Usual
 from nearly.autoview.options import Occasion
 from nearly.autoview.policies.policy import ViewPolicy
+from nearly.engine.planner import Prepared
 from nearly.plan.nodes import Scan
 from tests.autoview.keen import both, held_still, keen
 from tests.fixtures.driver_only import driver_only
@@ -111,6 +112,12 @@ def test_views_of_changed_tables_wait_for_a_rest_at_first(db: nearly.Session) ->
         found, expected, _ = both(db, TEXT)
         assert found.equals(expected)  # type: ignore[attr-defined]
     assert before <= {each.name for each in auto.status().views}
+
+
+def test_a_text_that_is_no_unicode_has_a_name() -> None:
+    """Whether it can be answered is for those to say who are asked."""
+    names = {course.question_of(Prepared(text, (), None, "spark", "")) for text in ("select '\ud800'", "select '\ud801'")}
+    assert len(names) == 2
 
 
 def test_what_a_query_took_counts_more_than_what_was_expected(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:

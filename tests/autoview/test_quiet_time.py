@@ -86,6 +86,17 @@ def test_an_experiment_that_is_broken_off_ends_the_turn(auto: AutoView, monkeypa
     assert begun == ["experiment"]
 
 
+def test_an_experiment_that_fails_is_given_up(db: nearly.Session, auto: AutoView) -> None:
+    """As the native engine fails on what only Spark can judge."""
+    prepared = db._engine.prepare("select 1 div (v - 3) as q from t")
+    assert prepared.query is not None
+    side = Side(prepared.query.plan, prepared.snapshot)
+    auto.keeping.experiments.add(Experiment("question", "view", side, side))
+    auto.settle()
+    assert not len(auto.keeping.experiments)
+    assert ("question", "view") not in auto.keeping.gains
+
+
 def test_work_ends_between_two_pieces(db: nearly.Session, auto: AutoView, monkeypatch: pytest.MonkeyPatch) -> None:
     worker, begun = auto._worker, list[str]()
 

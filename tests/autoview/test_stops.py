@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.autoview import listing
 from nearly.autoview.making import Making
 from nearly.engine.native.running import Stopped
 from nearly.errors import EngineError
@@ -51,9 +53,8 @@ def stopped(query: nearly.Query, ask: Callable[[], object], began: threading.Eve
     return found[0], time.monotonic() - wished
 
 
-@pytest.mark.parametrize("making", [False, True])
-def test_an_exact_query_is_stopped(db: nearly.Session, monkeypatch: pytest.MonkeyPatch, making: bool) -> None:
-    auto = held_still(db.autoview("1MB", policy="lru" if making else "off", slowdown=10))
+def event_of_making(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set as soon as a view is being made."""
     began, made = threading.Event(), Making.made
 
     def told(self: Making, *given: object) -> object:
@@ -61,6 +62,13 @@ def test_an_exact_query_is_stopped(db: nearly.Session, monkeypatch: pytest.Monke
         return made(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Making, "made", told)
+    return began
+
+
+@pytest.mark.parametrize("making", [False, True])
+def test_an_exact_query_is_stopped(db: nearly.Session, monkeypatch: pytest.MonkeyPatch, making: bool) -> None:
+    auto = held_still(db.autoview("1MB", policy="lru" if making else "off", slowdown=10))
+    began = event_of_making(monkeypatch)
     if not making:
         began.set()
     query = db.sql(LONG)
@@ -98,3 +106,49 @@ def test_a_stop_takes_no_view_away(db: nearly.Session, monkeypatch: pytest.Monke
     with pytest.raises(Stopped):
         query.exact()
     assert {each.name for each in auto.status().views} == kept
+
+
+@pytest.mark.parametrize("end", ["off", "again", "close"])
+def test_nobody_waits_for_a_view_that_is_made_for_long(db: nearly.Session, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    """Its query goes on without, if the session does."""
+    auto = held_still(db.autoview("1MB", policy="lru", slowdown=10))
+    ends: dict[str, Callable[[], object]] = {"off": auto.off, "again": lambda: db.autoview("2MB", policy="off"), "close": db.close}
+    began, query = event_of_making(monkeypatch), db.sql(LONG)
+
+    def ask() -> None:
+        with suppress(EngineError):
+            query.exact()
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert began.wait(SECONDS)
+    time.sleep(0.3)
+    wished = time.monotonic()
+    ends[end]()
+    seconds = time.monotonic() - wished
+    assert asking.is_alive() or end == "close"
+    query.stop()
+    asking.join(60)
+    assert not asking.is_alive()
+    assert seconds < SECONDS / 2
+
+
+def test_what_waits_to_be_made_ends_with_automatic_views(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever settles meanwhile is not kept busy with it for ever, and writes no list of views that may be another session's."""
+    auto, text = held_still(db.autoview("1MB", policy="lru", slowdown=10)), "select g, sum(v) as s from t group by g"
+    monkeypatch.setattr(Making, "fits", lambda *_: False)
+    db.sql(text).exact()
+    assert auto.keeping.deferred
+    turn, saved = auto._worker._turn, list[object]()
+
+    def after_the_end(may_work: Callable[[], bool]) -> bool:
+        auto.close()
+        monkeypatch.setattr(listing, "save", saved.append)
+        return turn(may_work)
+
+    monkeypatch.setattr(auto._worker, "_turn", after_the_end)
+    settling = threading.Thread(target=auto.settle, daemon=True)
+    settling.start()
+    settling.join(SECONDS)
+    assert not settling.is_alive()
+    assert not saved

@@ -59,7 +59,7 @@ class AutoView:
         except BaseException:
             self._store.close()
             raise
-        self._worker = Worker(self._keeping, lambda: listing.save(self._keeping))
+        self._worker = Worker(self._keeping, self._save_while_on)
         self._began = time.monotonic()
         self.is_on = True
         self._worker.start()
@@ -103,6 +103,7 @@ class AutoView:
         self.is_on = False
         self._store.refuse_more()
         try:
+            self._keeping.making.end()
             self._worker.stop()
             self._store.clear()
             self._save()
@@ -115,10 +116,16 @@ class AutoView:
             return
         self.is_on = False
         try:
+            self._keeping.making.end()
             self._worker.stop()
             self._save()
         finally:
             self._store.close()
+
+    def _save_while_on(self) -> None:
+        """Not of views that another session may have by now."""
+        if self.is_on:
+            listing.save(self._keeping)
 
     def _save(self) -> None:
         try:

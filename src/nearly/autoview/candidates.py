@@ -39,7 +39,8 @@ RESULT, JOIN, FILTER, AGGREGATE = "result", "join", "filter", "aggregate"
 class Candidate:
     """A part of a query that could be kept: what it computes, what would be stored, and what it is about.
 
-    `id` tells what it computes, over whichever versions of its tables. `text` is the question of which it is the result.
+    `id` tells what it computes, over whichever versions of its tables. `text` is the question of which it is the result. A part
+    that reads `hidden` columns, such as the sums that a view of the user keeps for its averages, cannot be written as a query.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Candidate:
     stored: StoredView
     shape: ViewShape
     text: str = ""
+    hidden: bool = False
 
     @property
     def tables(self) -> frozenset[str]:
@@ -76,7 +78,18 @@ def candidate(kind: str, part: Plan, find_table: FindTable) -> Candidate | None:
     plan = rewrite(part).transform(_of_any_version)
     names = [f"c{place}" for place in range(len(plan.columns))]
     stored = split_view(plan, names, find_table)
-    return _storable(Candidate(shape(plan), kind, plan, stored, _shape_of(stored.maintained)))
+    return _storable(
+        Candidate(shape(plan), kind, plan, stored, _shape_of(stored.maintained), hidden=_reads_hidden(plan, find_table))
+    )
+
+
+def _reads_hidden(plan: Plan, find_table: FindTable) -> bool:
+    """Whether a plan reads columns that users do not see."""
+    for node in plan.walk():
+        reading = find_table(node.table).reading if isinstance(node, Scan) else None
+        if reading is not None and isinstance(node, Scan) and not {each.source for each in node.fields} <= set(reading.names):
+            return True
+    return False
 
 
 def result_of(plan: Plan, text: str) -> Candidate | None:

@@ -26,7 +26,7 @@ from nearly.autoview.making import Usual, over
 from nearly.autoview.options import Occasion, Option
 from nearly.autoview.rewriter import Rewriting
 from nearly.autoview.store import MadeView
-from nearly.engine.native.running import Ending
+from nearly.engine.native.running import Ending, Running
 from nearly.engine.planner import Prepared
 from nearly.engine.plans import BrokenOff
 from nearly.engine.storage.footers import checksum_of
@@ -120,11 +120,13 @@ class QueryCourse:
         began = time.perf_counter()  # a view whose making was given up is no part of what the query takes
         course = self._read(asked, best)
         took = time.perf_counter() - began
+        if course.rows is None:  # a view that serves what only Spark can judge saves nothing
+            return course
         self._usual.add(asked.used, Usual(best.seconds, min(took, self._usually(asked).measured or took)))
         self._note_rows(prepared, course)
         if course.views:
             self._note_uses(asked)
-        elif course.rows is not None:
+        else:
             self.keeping.engine.native.durations.record(prepared.question, took)
         return course
 
@@ -200,10 +202,11 @@ class QueryCourse:
         if not self.keeping.making.fits(intended, usual):
             self.keeping.deferred.append(Deferred(prepared, candidate, option))
             return None
-        began = time.perf_counter()
+        began, running = time.perf_counter(), Running()
         try:
-            rows = self.keeping.making.made(prepared, intended, usual, asked.ending.running)
-        except BrokenOff:
+            with asked.ending.breaking(running.end):
+                rows = self.keeping.making.made(prepared, intended, usual, running)
+        except BrokenOff:  # by the end of the query, or of automatic views: then it goes on without
             rows = None
         asked.ending.refuse()
         if rows is None:
@@ -299,5 +302,5 @@ def may_fit(option: Option, limit: float) -> bool:
 
 
 def question_of(prepared: Prepared) -> str:
-    """A short name of what is asked, over whichever versions of the tables."""
-    return checksum_of(prepared.text.encode())[:16]
+    """A short name of what is asked, over whichever versions of the tables; of texts that are no Unicode, too."""
+    return checksum_of(prepared.text.encode("utf-8", "surrogatepass"))[:16]

@@ -6,6 +6,7 @@ turns, and the difference of the medians is what it gains. One that a user's que
 
 from __future__ import annotations
 
+import logging
 import statistics
 import threading
 import time
@@ -20,6 +21,8 @@ from nearly.engine.native.running import Running
 from nearly.engine.storage.layouts import Table
 from nearly.plan.depth import deep_recursion
 from nearly.plan.nodes import Plan
+
+logger = logging.getLogger(__name__)
 
 PAIRS = 2
 """How often each side is run; both are run once before, so that neither reads from a cold disk alone."""
@@ -91,7 +94,7 @@ class Experiments:
 
     @deep_recursion()
     def run(self, experiment: Experiment, running: Running) -> Outcome | None:
-        """Run one; None where somebody's query broke it off, and it is queued again."""
+        """Run one; None where somebody's query broke it off, and it is queued again, and where a side is for Spark to judge."""
         found: tuple[list[float], list[float]] = ([], [])
         try:
             for turn in range(PAIRS + 1):
@@ -101,6 +104,9 @@ class Experiments:
                         found[place].append(seconds)
         except duckdb.InterruptException:
             self.add(experiment)
+            return None
+        except duckdb.Error as trouble:
+            logger.info("an experiment with %s was given up: %s", experiment.view, trouble)
             return None
         return Outcome(experiment, statistics.median(found[0]), statistics.median(found[1]))
 

@@ -123,6 +123,7 @@ def _view(kept: MadeView, store: ViewStore) -> dict[str, Any]:
         "reading": None if reading is None else [stored(reading.plan), list(reading.names)], "key": list(candidate.stored.key),
         "table": encode(kept.table, root), "versions": {name: list(each) for name, each in kept.versions.items()},
         "holding": asdict(kept.holding), "path": kept.path.name, "zone": kept.zone, "text": candidate.text,
+        "hidden": candidate.hidden,
     }  # fmt: skip
 
 
@@ -131,7 +132,8 @@ def _kept(read: Mapping[str, Any], directory: Path) -> MadeView | None:
         reading = None if read["reading"] is None else Reading(restored(read["reading"][0]), tuple(read["reading"][1]))
         view = StoredView(restored(read["maintained"]), tuple(read["columns"]), reading, tuple(read["key"]))
         shape = _shape(read["shape"])
-        candidate = Candidate(read["id"], read["kind"], restored(read["plan"]), view, shape, str(read.get("text", "")))
+        text, hidden = str(read.get("text", "")), bool(read.get("hidden", False))
+        candidate = Candidate(read["id"], read["kind"], restored(read["plan"]), view, shape, text, hidden)
         table = decode(read["table"], str(directory))
         table.base.verify()
         versions = {name: (int(version), str(content)) for name, (version, content) in read["versions"].items()}

@@ -6,8 +6,10 @@ background.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -20,7 +22,7 @@ from nearly.autoview.store import Encoded, MadeView, NoRoom, ViewStore, encoded
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.native.running import Running
 from nearly.engine.planner import Prepared
-from nearly.engine.plans import plan_batches
+from nearly.engine.plans import BrokenOff, plan_batches
 from nearly.plan.nodes import Plan, Scan
 from nearly.plan.remembered import Remembered
 
@@ -75,6 +77,30 @@ class Making:
     _given_up: Remembered[str, bool] = field(default_factory=lambda: Remembered(REMEMBERED))
     """A view that was too large or too slow to make would be so again; too slow for its query, once that was measured: before, the
     estimate of both may have been wrong."""
+    is_over: bool = False
+    _under_way: set[Running] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def end(self) -> None:
+        """Break off what is being made, and begin no more; the queries go on without."""
+        with self._lock:
+            self.is_over = True
+            under_way = list(self._under_way)
+        for each in under_way:
+            each.end()
+
+    @contextmanager
+    def _ending(self, running: Running) -> Iterator[None]:
+        """While this is open, the end of all making ends this one; it is `BrokenOff` afterwards."""
+        with self._lock:
+            if self.is_over:
+                raise BrokenOff
+            self._under_way.add(running)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way.discard(running)
 
     def intention(self, prepared: Prepared, candidate: Candidate, option: Option, views: Sequence[MadeView]) -> Intention | None:
         """How a query makes a view; None where it cannot use it, or making it was given up before."""
@@ -92,14 +118,14 @@ class Making:
         """Whether making a view slows its query by at most the stated share; all is expected, so that errors are alike."""
         return intended.seconds + intended.rest_seconds <= (1 + self.share) * usual.expected
 
-    def made(self, prepared: Prepared, intended: Intention, usual: Usual | None, running: Running | None = None) -> Encoded | None:
+    def made(self, prepared: Prepared, intended: Intention, usual: Usual | None, running: Running) -> Encoded | None:
         """The rows of a view; None where they need too much room or, while their query waits, time.
 
-        In the background there is no usual time, and interrupting `running` ends it with `BrokenOff`.
+        In the background there is no usual time. Interrupting `running` ends it with `BrokenOff`.
         """
         began = time.perf_counter()
         tables = [*prepared.snapshot, *(each.table for each in intended.source.views)]
-        with self.store.reading(intended.source.views) as there:
+        with self._ending(running), self.store.reading(intended.source.views) as there:
             if not there or not all(each.is_sound for each in intended.source.views):
                 return None
             try:

@@ -16,6 +16,7 @@ from nearly.autoview.candidates import RESULT, Candidate, candidates_of, result_
 from nearly.autoview.estimates import ViewEstimates
 from nearly.autoview.options import Option
 from nearly.autoview.rewriter import Rewriter
+from nearly.autoview.statements import named_apart
 from nearly.engine.planner import Prepared
 from nearly.plan.depth import deep_recursion
 from nearly.plan.remembered import Remembered
@@ -80,7 +81,7 @@ class Mining:
             self.waiting.popitem(last=False)
         found = self._results.get(asked)
         if found is None:
-            result = None if prepared.query is None else result_of(prepared.query.plan, prepared.text)
+            result = None if prepared.query is None else result_of(prepared.query.plan, _text(prepared))
             found = self._results.add(asked, self._mined(prepared, [] if result is None else [result]))
         return found
 
@@ -97,7 +98,7 @@ class Mining:
         if prepared.query is None:
             return Mined({}, ())
         began = time.perf_counter()
-        found = self._mined(prepared, candidates_of(prepared.query.plan, prepared.schema, prepared.text))
+        found = self._mined(prepared, candidates_of(prepared.query.plan, prepared.schema, _text(prepared)))
         self._results.forget(_asked(prepared))
         self._seconds = MEMORY * self._seconds + (1 - MEMORY) * (time.perf_counter() - began)
         return self._known.add(_asked(prepared), found)
@@ -136,6 +137,11 @@ class Mining:
         if fact is None:
             return option if counted is None else replace(option, bytes=counted)
         return option if option.known is not None else replace(option, bytes=float(fact.bytes), known=fact.seconds)
+
+
+def _text(prepared: Prepared) -> str:
+    """The text of a question, as that of a view."""
+    return prepared.text if prepared.query is None else named_apart(prepared.text, prepared.query.names)
 
 
 def _asked(prepared: Prepared) -> Hashable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
@@ -20,13 +20,35 @@ ADVISED = 2
 
 def advised(kept: Iterable[MadeView]) -> list[str]:
     """Statements that would make the views permanent that were used most, those that saved most first."""
-    used = sorted((each for each in kept if each.holding.uses >= ADVISED), key=lambda each: -each.holding.saved)
+    known = (each for each in kept if each.holding.uses >= ADVISED and not each.candidate.hidden)
+    used = sorted(known, key=lambda each: -each.holding.saved)
     return [statement(each.candidate, suggested_name(each.candidate, place)) for place, each in enumerate(used, 1)]
 
 
 def statement(candidate: Candidate, name: str) -> str:
     """`CREATE MATERIALIZED VIEW name AS SELECT ...` for what a view computes."""
     return f"CREATE MATERIALIZED VIEW {name} AS\n{candidate.text.strip().rstrip(';') or query_text(candidate.plan)}"
+
+
+def named_apart(text: str, names: Sequence[str]) -> str:
+    """A query whose columns have these names, with others in their place where two are the same: no view can have such.
+
+    >>> named_apart("select a.k, b.k, c.K from a, b, c", ["k", "k", "K"])
+    'SELECT * FROM (select a.k, b.k, c.K from a, b, c) AS `rows` (`k`, `k_2`, `K_3`)'
+    """
+    taken = {name.lower() for name in names}
+    if len(taken) == len(names):
+        return text
+    seen: set[str] = set()
+    found = []
+    for place, name in enumerate(names, 1):
+        apart = name
+        while apart.lower() in seen or (apart != name and apart.lower() in taken):
+            apart = f"{apart}_{place}"
+        seen.add(apart.lower())
+        found.append(apart)
+    shown = ", ".join(exp.to_identifier(each, quoted=True).sql(dialect="spark") for each in found)
+    return f"SELECT * FROM ({text.strip().rstrip(';')}) AS `rows` ({shown})"
 
 
 def suggested_name(candidate: Candidate, number: int) -> str:

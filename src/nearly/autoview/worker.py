@@ -160,7 +160,8 @@ class Worker:
         try:
             rows = keeping.making.made(prepared, intended, None, self._running)
         except BrokenOff:  # by a query, which goes first
-            keeping.deferred.append(waiting)
+            if not keeping.making.is_over:
+                keeping.deferred.append(waiting)
             return
         if rows is None:
             return

@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.engine.native.engine import Native
 from nearly.engine.native.running import Ending, Stopped
 from tests.fixtures.driver_only import driver_only
 
@@ -48,3 +50,13 @@ def test_nothing_begins_after_the_end() -> None:
         ending.refuse()
     with pytest.raises(Stopped), ending.breaking(lambda: None):
         pass
+
+
+def test_no_statement_begins_after_the_end() -> None:
+    """Whoever ends a query between two of its statements must not wait for the second one."""
+    engine, ending = Native(), Ending()
+    assert engine.run("select 1 as a", (), {}, ending.running).num_rows == 1
+    ending.wish()
+    with pytest.raises(duckdb.InterruptException):
+        engine.run("select 1 as a", (), {}, ending.running)
+    engine.close()

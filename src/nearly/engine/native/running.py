@@ -14,6 +14,8 @@ from nearly.errors import EngineError
 
 ENDING_SECONDS = 10.0
 """Whoever ends a query waits so long for it to notice; a Python function cannot be interrupted."""
+INTERRUPTED = "INTERRUPT Error: Interrupted!"
+"""As DuckDB says it."""
 
 
 class Running:
@@ -22,14 +24,17 @@ class Running:
     def __init__(self) -> None:
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
         self._lock = threading.Lock()
+        self._is_over = False
 
     def __bool__(self) -> bool:
         return bool(self._cursors)
 
     @contextmanager
     def holding(self, cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """While this is open, the cursor is interrupted with the others."""
+        """While this is open, the cursor is interrupted with the others; after the end that is at once."""
         with self._lock:
+            if self._is_over:
+                raise duckdb.InterruptException(INTERRUPTED)
             self._cursors.add(cursor)
         try:
             yield
@@ -42,6 +47,16 @@ class Running:
         with self._lock:
             for cursor in self._cursors:
                 cursor.interrupt()
+
+    def end(self) -> None:
+        """Stop what runs, and let nothing begin. An interrupt that comes before a statement begins is lost, so it is repeated."""
+        with self._lock:
+            self._is_over = True
+        until = time.monotonic() + ENDING_SECONDS
+        while self and time.monotonic() < until:
+            with suppress(duckdb.Error):  # a cursor that is being closed
+                self.interrupt()
+            time.sleep(0.01)
 
 
 class Stopped(EngineError):
@@ -80,12 +95,8 @@ class Ending:
             self._breaks.remove(break_off)
 
     def wish(self) -> None:
-        """End the query. An interrupt that comes before a statement begins is lost, so it is repeated until nothing runs."""
+        """End the query."""
         self._wished.set()
         for break_off in list(self._breaks):
             break_off()
-        until = time.monotonic() + ENDING_SECONDS
-        while self.running and time.monotonic() < until:
-            with suppress(duckdb.Error):  # a cursor that is being closed
-                self.running.interrupt()
-            time.sleep(0.01)
+        self.running.end()

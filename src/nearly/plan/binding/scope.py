@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from nearly.errors import SchemaError, UnknownName, Unsupported, unknown
@@ -16,15 +16,22 @@ _SPARK_NAMES = frozenset({
 
 
 class FreshNames:
-    """Gives every column of a plan a name that no other has; a pass that makes columns has a mark of its own."""
+    """Gives every column of a plan a name that no other has; a pass that makes columns has a mark of its own.
 
-    def __init__(self, mark: str = "") -> None:
+    One that may be done twice to a plan is told the names that are `taken`.
+    """
+
+    def __init__(self, mark: str = "", taken: Container[str] = ()) -> None:
         self._mark = mark
+        self._taken = taken
         self._count = 0
 
     def __call__(self, hint: str) -> str:
-        self._count += 1
-        return f"{hint[:40]}_{self._mark}{self._count}"
+        while True:
+            self._count += 1
+            name = f"{hint[:40]}_{self._mark}{self._count}"
+            if name not in self._taken:
+                return name
 
 
 @dataclass(frozen=True, slots=True)

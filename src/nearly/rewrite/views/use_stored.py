@@ -15,6 +15,7 @@ from nearly.plan.binding.nullability import never_null
 from nearly.plan.binding.scope import FreshNames
 from nearly.plan.expressions import (
     AggregateCall,
+    Call,
     Cast,
     Column,
     Expression,
@@ -27,13 +28,15 @@ from nearly.plan.expressions import (
 )
 from nearly.plan.nodes import Filter, GroupBy, Join, Output, Plan, Project, Scan, passed
 from nearly.plan.reading import Reading
-from nearly.plan.types import LONG
+from nearly.plan.types import FRACTIONS, LONG, STRING
 from nearly.rewrite.delta.partials import EXTREMES, in_other_width, partials
 from nearly.rewrite.passes import rewrite
 from nearly.rewrite.views.blocks import Classes, JoinBlock, block_of, equality, labelled, shape
 from nearly.rewrite.views.implied import is_implied
 
 _MERGED_BY = {"count": "sum", "count_if": "sum"}
+_COMPARES = frozenset({"=", "<>", "<=>", "<", "<=", ">", ">=", "in", "isnull", "isnotnull", "isnan"})
+"""Functions that give the same for all values that are equal."""
 
 Values = Mapping[Expression, Column]
 """What is stored: expressions in normal form, and the columns that hold them."""
@@ -51,13 +54,18 @@ class StoredPlan:
 
 @dataclass(frozen=True, slots=True)
 class StoredCover:
-    """Rows of a view, with other relations joined and conditions applied, and what a query's expressions are over them."""
+    """Rows of a view, with other relations joined and conditions applied, and what a query's expressions are over them.
+
+    `alike` are the columns that hold one of several values which are equal, but can be told apart: zeros of both signs are one
+    group.
+    """
 
     rows: Plan
     values: Values
     names: Mapping[str, str]
     classes: Classes
     joined: bool = False
+    alike: frozenset[Column] = frozenset()
 
     def derived(self, expression: Expression) -> Expression | None:
         """An expression of the query's block over the rows; None where they lack something."""
@@ -66,13 +74,14 @@ class StoredCover:
     def normal(self, expression: Expression) -> Expression:
         return self.classes.normal(labelled(expression, self.names))
 
-    def of_normal(self, expression: Expression) -> Expression | None:
+    def of_normal(self, expression: Expression, is_any: bool = True) -> Expression | None:
+        """`is_any` tells whether any of the values that are equal will do."""
         known = self.values.get(expression)
-        if known is not None:
+        if known is not None and (is_any or known not in self.alike):
             return known
         if isinstance(expression, Column):
             return None
-        found = [self.of_normal(child) for child in children(expression)]
+        found = [self.of_normal(child, _takes_any(expression, is_any)) for child in children(expression)]
         if any(each is None for each in found):
             return None
         parts = iter(found)
@@ -80,8 +89,12 @@ class StoredCover:
 
 
 def use_stored(plan: Plan, stored: StoredPlan) -> Plan | None:
-    """The plan with its parts replaced that the view covers; None where it covers none."""
-    matching = _Matching(stored, FreshNames("used"))
+    """The plan with its parts replaced that the view covers; None where it covers none.
+
+    The plan may read other views already.
+    """
+    taken = frozenset[str]().union(*(node.names for node in plan.walk()))
+    matching = _Matching(stored, FreshNames("used", taken))
     found = matching.replaced(plan)
     return rewrite(found) if matching.count else None
 
@@ -247,15 +260,33 @@ class _Matching:
         """The stored rows with other relations, under the conditions that are left."""
         rows: Plan = self._scan()
         values = dict(zip(reversed(stored), reversed(rows.columns), strict=True))
+        alike = self._alike(values)
         for leaf in others:
             values |= {Column(column.type, names[column.name]): column for column in leaf.columns}
             rows = Join(rows, leaf, "cross")
-        cover = StoredCover(rows, values, names, classes, bool(others))
+        cover = StoredCover(rows, values, names, classes, bool(others), alike)
         conditions = [cover.of_normal(each) for each in left]
         if any(each is None for each in conditions):
             return None
         predicate = conjunction([each for each in conditions if each is not None])
         return cover if predicate is None else replace(cover, rows=Filter(rows, predicate))
+
+    def _alike(self, values: Values) -> frozenset[Column]:
+        """The columns of a view's keys whose equal values can be told apart."""
+        if not isinstance(self.stored.maintained, GroupBy):
+            return frozenset()
+        keys = (each for each in values if not isinstance(each, AggregateCall))
+        return frozenset(values[each] for each in keys if each.type in FRACTIONS)
+
+
+def _takes_any(expression: Expression, is_any: bool) -> bool:
+    """Whether an expression is the same whichever of equal values its parts have; `is_any` is what is asked of itself."""
+    match expression:
+        case Call():
+            return expression.function in _COMPARES
+        case Cast():
+            return expression.type != STRING and (is_any or expression.type not in FRACTIONS)
+    return False
 
 
 def _is_done(predicate: Expression, classes: Classes) -> bool:

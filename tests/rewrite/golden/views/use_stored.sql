@@ -302,3 +302,45 @@ select a.label from kind a join kind b on a.id = b.id join kind c on b.id = c.id
 --         Scan kind [id]
 --       Scan kind [id]
 --     Scan kind [id]
+
+-- name: a_filter_that_tells_zeros_of_one_group_apart
+-- view: select x, kind, count(*) c from event group by x, kind
+select kind, count(*) as n from event where power(x, -1) < 0 group by kind
+-- expected:
+-- None
+
+-- name: a_key_that_tells_zeros_of_one_group_apart
+-- view: select x, count(*) c from event group by x
+select power(x, -1) as p, count(*) as n from event group by power(x, -1)
+-- expected:
+-- None
+
+-- name: an_extreme_that_tells_zeros_of_one_group_apart
+-- view: select x, count(*) c from event group by x
+select max(power(x, -1)) as p from event
+-- expected:
+-- None
+
+-- name: filters_that_take_zeros_of_one_group_alike
+-- view: select x, kind, count(*) c from event group by x, kind
+select kind, count(*) as n from event where (cast(x as float) > 3 or x is null) and not isnan(x) group by kind
+-- expected:
+-- Project kind_6 = kind_2, n_7 = count_5
+--   Project kind_2, count_5
+--     Project kind_2, count_5 = merged_used4
+--       Aggregate by [kind_2 = kind_used2] of [merged_used4 = sum(c_used3)]
+--         Filter (((3.0 < cast(cast(x_used1 as float) as double)) or isnull(x_used1)) and not(isnan(x_used1)))
+--           Scan the view [x, kind, c]
+
+-- name: zeros_of_a_table_that_is_joined
+-- view: select kind, count(*) c from event group by kind
+select kind, count(*) as n from event join noise on kind = g and power(y, -1) > 0 group by kind
+-- expected:
+-- Project kind_8 = kind_2, n_9 = count_7
+--   Project kind_2, count_7
+--     Project kind_2, count_7 = merged_used3
+--       Aggregate by [kind_2 = kind_used1] of [merged_used3 = sum(c_used2)]
+--         Join inner on (cast(kind_used1 as bigint) = g_5)
+--           Scan the view [kind, c]
+--           Filter (0.0 < power(y_6, -1.0))
+--             Scan noise [g, y]
