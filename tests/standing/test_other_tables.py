@@ -150,3 +150,17 @@ def test_a_table_whose_files_are_others_is_read_as_it_is(
     db.insert("orders", orders(1010, 5))
     judge(db, s)
     assert s.history[-1].strategy == CHANGE
+
+
+@pytest.mark.parametrize("text", [
+    "select null as k, count(*) as n from orders where id < 0 group by null",
+    "select n, count(*) as m from (select distinct null as n, customer from orders where id < 0) group by n",
+])  # fmt: skip
+def test_groups_of_nothing_but_nulls_may_be_empty(text: str, db: nearly.Session) -> None:
+    s = db.standing(text)
+    s._upkeep.forced = CHANGE
+    for first in (1000, -5, -10):
+        db.insert("orders", orders(first, 3))
+        judge(db, s)
+    db.delete("orders", where="id < 0")
+    judge(db, s)

@@ -156,9 +156,9 @@ def _as_a_whole(
         try:
             said = upkeep.planned_for if prediction is None else prediction
             return _natively(upkeep, tables, said, strategy, reason, changed)
-        except NativeFailure as failure:
+        except (NativeFailure, Unsupported) as failure:
             _give_up([upkeep])
-            if failure.is_unreadable:
+            if isinstance(failure, NativeFailure) and failure.is_unreadable:
                 raise EngineError(f"a table's file cannot be read: {failure}") from failure
             reason = f"{reason}; the native kernel stopped: {failure}"
     began = time.perf_counter()
