@@ -152,6 +152,17 @@ def test_a_table_whose_files_are_others_is_read_as_it_is(
     assert s.history[-1].strategy == CHANGE
 
 
+def test_a_column_that_is_called_as_changes_are_told_is_no_weight(db: nearly.Session) -> None:
+    db.register("weights", pa.table({"id": [1, 2], "Nearly_Weight": [3, 4]}))
+    s = db.standing("select * from weights")
+    s._upkeep.forced = CHANGE
+    assert "'nearly_weight'" in s.explain()
+    db.insert("weights", pa.table({"id": [3], "Nearly_Weight": [5]}))
+    judge(db, s)
+    db.delete("weights", where="id = 1")
+    judge(db, s)
+
+
 @pytest.mark.parametrize("text", [
     "select null as k, count(*) as n from orders where id < 0 group by null",
     "select n, count(*) as m from (select distinct null as n, customer from orders where id < 0) group by n",

@@ -12,6 +12,7 @@ from nearly.engine.storage.layouts import Table
 from nearly.plan.nodes import BoundQuery, Plan, Scan
 from nearly.plan.schema import FindTable
 from nearly.plan.types import DataType
+from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.delta.narrowed import narrowed
 from nearly.rewrite.delta.strategy.drift import hangs_on_drift
 from nearly.rewrite.delta.strategy.open_rows import has_open_rows, settle_ties
@@ -71,6 +72,8 @@ def _typed(table: Table) -> tuple[tuple[str, DataType], ...]:
 def _plan(engine: Engine, prepared: Prepared) -> tuple[Plan | None, str | None]:
     if prepared.query is None or prepared.kernel != "native":
         return None, prepared.reason
+    if any(column.lower() == WEIGHT for table in prepared.snapshot for column in table.column_names):
+        return None, f"a table has a column {WEIGHT!r}, by which changes are told"
     loose = Snapshot(engine.catalog, [_nullable(table) for table in prepared.snapshot])
     bound = engine.planner.over(loose).bound(prepared.text).plan
     if any(map(is_of_session, bound.walk())):
