@@ -112,7 +112,7 @@ class StandingCourse:
     def of(cls, upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction | None) -> StandingCourse | StandingRefresh:
         began = time.perf_counter()
         is_other = upkeep.bind(tables)
-        if not is_other and all(tables[name].content == upkeep.tables[name].content for name in tables):
+        if not is_other and not upkeep.query.ages and all(tables[each].content == upkeep.tables[each].content for each in tables):
             upkeep.tables = tables
             return StandingRefresh(SAME, "no table changed", 0.0, {}, versions(tables))
         changed = changed_between(upkeep.engine, upkeep.tables, tables)

@@ -11,6 +11,7 @@ from nearly.engine.storage.catalog import Snapshot
 from nearly.engine.storage.layouts import Table
 from nearly.plan.nodes import BoundQuery, Plan, Scan
 from nearly.plan.schema import FindTable
+from nearly.plan.syntax.volatile import is_volatile
 from nearly.plan.types import DataType
 from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.delta.narrowed import narrowed
@@ -31,6 +32,11 @@ class Maintained:
     names: tuple[str, ...]
     plan: Plan | None
     reason: str | None
+
+    @property
+    def ages(self) -> bool:
+        """Whether an answer is another one later on, though no table changed: the native kernel takes no such query."""
+        return self.plan is None and is_volatile(self.text)
 
     @property
     def query(self) -> BoundQuery:

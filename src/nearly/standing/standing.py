@@ -230,6 +230,11 @@ class Standing:
         """Seconds since the last refresh."""
         return self._age()
 
+    @property
+    def ages(self) -> bool:
+        """Whether its answer is another one later on, though no table changed, as of a query that asks for the time."""
+        return self._upkeep.query.ages
+
     def look_ahead(self, tables: Mapping[str, Table]) -> Prediction | None:
         """What is expected after the refresh that begins now, to these tables; None where that asks for no other plan."""
         own = {name: tables[name] for name in self._upkeep.tables}
