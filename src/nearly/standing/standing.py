@@ -359,6 +359,8 @@ def refresh_all(one: Standing) -> list[Standing]:
                 raise
             for each in running:
                 each._upkeep.release()
+                if each is not one:
+                    each.tell_later()  # its answer may have come before the trouble
             return _refreshed([one])
 
 
