@@ -193,6 +193,24 @@ def test_an_answer_is_told_though_the_next_one_is_broken_off(db: nearly.Session,
     assert all(right(db, each) for each in pair)
 
 
+def test_a_neighbours_watcher_that_blocks_holds_up_no_refresh(db: nearly.Session) -> None:
+    go_on, called = threading.Event(), threading.Event()
+
+    def block(*_: object) -> None:
+        called.set()
+        go_on.wait(60)
+
+    pair = db.standing(GROUPS), db.standing(OVER_GROUPS, on_change=block)
+    db.insert("orders", orders(5000, 7))
+    assert pair[1] in pair[0].sharing()
+    asking = threading.Thread(target=pair[0].refresh, daemon=True)
+    asking.start()
+    asking.join(20)
+    assert not asking.is_alive()
+    assert called.wait(20)
+    go_on.set()
+
+
 def test_equal_parts_of_one_query_are_one_state_until_none_is_kept(tmp_path: Path) -> None:
     history = Histories(tmp_path, random.Random(3).choice)
     store = StateStore(history.db._engine)

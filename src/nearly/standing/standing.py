@@ -144,14 +144,14 @@ class Standing:
             return drawn(self._upkeep, self.forecast.said)
 
     def refresh(self) -> Answer:
-        """Bring the answer up to date now."""
+        """Bring the answer up to date now; its own watcher is told before this returns, those of others are not waited for."""
         self._refuse_over()
-        done = refresh_all(self)
-        if self._home is not None:
-            for each in done:
+        for each in refresh_all(self):
+            if self._home is not None:
                 self._home.keep(each)
-        for each in done:
-            each.tell()
+            if each is not self:
+                each.tell_later()
+        self.tell()
         return self.answer
 
     def complete(self, *tables: str) -> None:
