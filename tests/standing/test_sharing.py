@@ -211,6 +211,25 @@ def test_a_neighbours_watcher_that_blocks_holds_up_no_refresh(db: nearly.Session
     go_on.set()
 
 
+def test_a_predictor_that_stops_its_query_leaves_nothing(db: nearly.Session) -> None:
+    queries: list[Standing] = []
+
+    def predict(*_: object) -> dict[str, float]:
+        for each in queries:
+            each.stop()
+        return {"orders": 5}
+
+    other, s = db.standing(OVER_GROUPS), db.standing(GROUPS, arrivals=predict)
+    queries.append(s)
+    db.insert("orders", orders(5000, 7))
+    s.refresh()
+    assert s.is_over
+    assert not s.states
+    assert right(db, other)
+    other.stop()
+    assert not other._upkeep.store._states
+
+
 def test_equal_parts_of_one_query_are_one_state_until_none_is_kept(tmp_path: Path) -> None:
     history = Histories(tmp_path, random.Random(3).choice)
     store = StateStore(history.db._engine)

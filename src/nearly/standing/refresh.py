@@ -45,6 +45,8 @@ def advance(
     group: Sequence[Upkeep], tables: Mapping[str, Table], predictions: Sequence[Prediction | None]
 ) -> list[StandingRefresh]:
     """Bring queries that share states to new versions of their tables; without a prediction what they keep stays the same."""
+    if not group:
+        return []
     with group[0].store.lock:
         own = [{name: tables[name] for name in each.tables} for each in group]
         found: dict[int, StandingRefresh] = {}

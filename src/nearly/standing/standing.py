@@ -370,9 +370,10 @@ def _refreshed(running: list[Standing]) -> list[Standing]:
     names = {table.name for each in running for table in each._upkeep.tables.values()}
     engine = running[0]._upkeep.engine
     tables = {table.name.lower(): table for table in engine.catalog.together(sorted(names))}
-    said = [each.look_ahead(tables) for each in running]
+    predicted = {each: each.look_ahead(tables) for each in running}
+    running = [each for each in running if not each.is_over]  # a predictor is a user's function: it may have ended some
     try:
-        advance([each._upkeep for each in running], tables, said)
+        advance([each._upkeep for each in running], tables, [predicted[each] for each in running])
     except BaseException:
         for each in running:
             each._forget_estimate()
