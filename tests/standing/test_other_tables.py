@@ -150,3 +150,28 @@ def test_a_table_whose_files_are_others_is_read_as_it_is(
     db.insert("orders", orders(1010, 5))
     judge(db, s)
     assert s.history[-1].strategy == CHANGE
+
+
+def test_a_column_that_is_called_as_changes_are_told_is_no_weight(db: nearly.Session) -> None:
+    db.register("weights", pa.table({"id": [1, 2], "Nearly_Weight": [3, 4]}))
+    s = db.standing("select * from weights")
+    s._upkeep.forced = CHANGE
+    assert "'nearly_weight'" in s.explain()
+    db.insert("weights", pa.table({"id": [3], "Nearly_Weight": [5]}))
+    judge(db, s)
+    db.delete("weights", where="id = 1")
+    judge(db, s)
+
+
+@pytest.mark.parametrize("text", [
+    "select null as k, count(*) as n from orders where id < 0 group by null",
+    "select n, count(*) as m from (select distinct null as n, customer from orders where id < 0) group by n",
+])  # fmt: skip
+def test_groups_of_nothing_but_nulls_may_be_empty(text: str, db: nearly.Session) -> None:
+    s = db.standing(text)
+    s._upkeep.forced = CHANGE
+    for first in (1000, -5, -10):
+        db.insert("orders", orders(first, 3))
+        judge(db, s)
+    db.delete("orders", where="id < 0")
+    judge(db, s)

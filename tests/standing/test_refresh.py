@@ -25,6 +25,7 @@ from nearly.standing.states import StateStore
 from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
 from tests.engine.deltas.histories import Histories
 from tests.engine.deltas.judging import bag
+from tests.fixtures.driver_only import driver_only
 from tests.fixtures.generation import ARROW, COLUMNS, QueryGenerator
 from tests.fixtures.long import first_quick
 
@@ -236,6 +237,31 @@ def test_budgets_are_kept_by_measured_bytes(history: Histories) -> None:
             judge(history, upkeep)
         upkeep.release()
     store.close()
+
+
+@pytest.mark.parametrize(("length", "rows"), [(300, 6_000), (6_000, 600)])
+def test_texts_that_become_longer_count(length: int, rows: int, tmp_path: Path) -> None:
+    """Also where there are as many as before, and where they are so long that the engine has them elsewhere."""
+    db = driver_only(tmp_path / "catalog")
+    db.register("words", pa.table({"k": pa.array([each % 300 for each in range(rows)], pa.int64()), "s": ["a"] * rows}))
+    store = StateStore(db._engine)
+    upkeep = Upkeep(
+        db._engine, store, maintained(db._engine, "select k, max(s) as m from words group by k"), "one", StateBudget(1e9), Costs()
+    )
+    upkeep.fixed, upkeep.forced = [node for node in upkeep.plan.walk() if isinstance(node, GroupBy)], CHANGE
+    begin(upkeep, present(upkeep.engine, upkeep.query), PREDICTION)
+    for step in (1, 2, 3):
+        longer = chr(ord("a") + step) * length * step
+        db.insert("words", pa.table({"k": pa.array(range(300), pa.int64()), "s": [longer] * 300}))
+        (refresh,) = advance([upkeep], present(upkeep.engine, upkeep.query), [None])
+        assert refresh.reason == "asked for"
+        assert upkeep.bytes() > 300 * len(longer)
+    upkeep.budget = StateBudget(1e5)
+    db.insert("words", pa.table({"k": pa.array([1], pa.int64()), "s": ["z"]}))
+    advance([upkeep], present(upkeep.engine, upkeep.query), [None])
+    assert upkeep.bytes() <= 1e5
+    store.close()
+    db.close()
 
 
 def test_what_was_not_foreseen_must_promise_more(history: Histories) -> None:

@@ -14,23 +14,24 @@ import pytest
 import nearly
 from nearly.engine.deltas.several import Moving, PartAddition
 from nearly.engine.native.failures import NativeFailure
-from nearly.errors import NearlyError
+from nearly.errors import EngineError, NearlyError
 from nearly.plan.nodes import GroupBy, Scan
 from nearly.rewrite.delta.additions import Addition
 from nearly.standing.actions import MEMORY, Kept
-from nearly.standing.course import StateMove, due, in_order
+from nearly.standing.course import StandingCourse, StateMove, due, in_order
 from nearly.standing.maintained import present
 from nearly.standing.planner import Planned, StateBudget
 from nearly.standing.refresh import advance, begin
 from nearly.standing.standing import Standing
 from nearly.standing.states import StateRows, StateStore
-from nearly.standing.upkeep import CHANGE, WHOLE, Upkeep
+from nearly.standing.upkeep import CHANGE, WHOLE, StandingRefresh, Upkeep
 from tests.engine.deltas.histories import Histories
 from tests.fixtures.agreement import difference
 from tests.fixtures.generation import QueryGenerator
 from tests.fixtures.long import first_quick
 from tests.standing.test_refresh import PREDICTION, judge, random_states, upkeep_of
 from tests.standing.test_standing import opened, orders
+from tests.standing.test_watching import until
 
 GROUP = 4
 GROUPS = "select customer, count(*) as n, sum(price) as total from orders group by customer"
@@ -148,6 +149,85 @@ def test_a_neighbour_whose_table_is_gone_keeps_nobody_from_refreshing(db: nearly
     assert right(db, first)
     db.delete("orders", where="id % 3 = 0")
     assert right(db, first)
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+def test_an_answer_is_told_though_a_neighbour_fails_after_it(asked: int, db: nearly.Session, tmp_path: Path) -> None:
+    """Else it would be one of the present versions that nobody has heard of."""
+    told: list[int] = []
+    pair = db.standing(GROUPS, on_change=lambda *_: told.append(1)), db.standing(WITH_CUSTOMERS)
+    for step in range(2):
+        db.insert("orders", orders(5000 + 10 * step, 7))
+        assert right(db, pair[0])
+    assert pair[1] in pair[0].sharing()
+    (tmp_path / "customers.parquet").rename(tmp_path / "away.parquet")
+    db.insert("orders", orders(6000, 7))
+    for each in (pair[asked], pair[1 - asked]):
+        with suppress(EngineError):
+            each.refresh()
+    assert right(db, pair[0])
+    assert until(lambda: len(told) == 3)
+    (tmp_path / "away.parquet").rename(tmp_path / "customers.parquet")
+    assert right(db, pair[1])
+
+
+def test_an_answer_is_told_though_the_next_one_is_broken_off(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = db.standing(GROUPS), db.standing(OVER_GROUPS)
+    for step in range(2):
+        db.insert("orders", orders(5000 + 10 * step, 7))
+        assert all(right(db, each) for each in pair)
+    done, answered = list[StandingCourse](), StandingCourse.answered
+
+    def break_off(course: StandingCourse) -> StandingRefresh:
+        done.append(course)
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        return answered(course)
+
+    db.insert("orders", orders(6000, 7))
+    with monkeypatch.context() as patch:
+        patch.setattr(StandingCourse, "answered", break_off)
+        with pytest.raises(KeyboardInterrupt):
+            pair[0].refresh()
+    assert len(done) == 2
+    assert all(right(db, each) for each in pair)
+
+
+def test_a_neighbours_watcher_that_blocks_holds_up_no_refresh(db: nearly.Session) -> None:
+    go_on, called = threading.Event(), threading.Event()
+
+    def block(*_: object) -> None:
+        called.set()
+        go_on.wait(60)
+
+    pair = db.standing(GROUPS), db.standing(OVER_GROUPS, on_change=block)
+    db.insert("orders", orders(5000, 7))
+    assert pair[1] in pair[0].sharing()
+    asking = threading.Thread(target=pair[0].refresh, daemon=True)
+    asking.start()
+    asking.join(20)
+    assert not asking.is_alive()
+    assert called.wait(20)
+    go_on.set()
+
+
+def test_a_predictor_that_stops_its_query_leaves_nothing(db: nearly.Session) -> None:
+    queries: list[Standing] = []
+
+    def predict(*_: object) -> dict[str, float]:
+        for each in queries:
+            each.stop()
+        return {"orders": 5}
+
+    other, s = db.standing(OVER_GROUPS), db.standing(GROUPS, arrivals=predict)
+    queries.append(s)
+    db.insert("orders", orders(5000, 7))
+    s.refresh()
+    assert s.is_over
+    assert not s.states
+    assert right(db, other)
+    other.stop()
+    assert not other._upkeep.store._states
 
 
 def test_equal_parts_of_one_query_are_one_state_until_none_is_kept(tmp_path: Path) -> None:

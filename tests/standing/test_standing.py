@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.engine.engine import Engine
+from nearly.engine.planner import Prepared
+from nearly.engine.storage.layouts import Table
 from nearly.errors import NearlyError, SchemaError, UnknownName
+from nearly.standing import maintained, refresh, standing
 from nearly.standing.arrivals import Geometric, Lateness
 from nearly.standing.watching import Difference
 from tests.fixtures.driver_only import driver_only
@@ -266,6 +270,27 @@ def test_bad_requests(db: nearly.Session) -> None:
         db.autoview("9" * 400)
     with pytest.raises(UnknownName):
         db.drop_standing("two")
+
+
+def test_an_answer_that_hangs_on_the_time_is_computed_again(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though nothing came: Spark is what answers it, here another query in its place."""
+    prepared, asked = maintained.prepared_over, list[int]()
+
+    def instead(engine: Engine, text: str, tables: Iterable[Table]) -> Prepared:
+        if "now()" in text:
+            asked.append(1)
+            text = f"select {len(asked)} as n from customers limit 1"
+        return prepared(engine, text, tables)
+
+    for module in (maintained, refresh, standing):
+        monkeypatch.setattr(module, "prepared_over", instead)
+    s, other = db.standing("select now() as n from customers limit 1", every="50ms"), db.standing(TEXT, every="50ms")
+    answers = iter(s)
+    found = [next(answers).table["n"].to_pylist()[0] for _ in range(3)]
+    assert found == sorted(set(found))
+    assert s.refresh().table["n"].to_pylist()[0] > found[-1]
+    assert len(other.history) == 1
+    s.stop()
 
 
 def test_a_closed_session_ends_it(tmp_path: Path) -> None:

@@ -217,6 +217,33 @@ def test_files_that_appear_may_have_keys_that_were_there(arrivals: Arrivals, tmp
     store.close()
 
 
+@pytest.mark.parametrize("is_dropped", [True, False])
+def test_files_that_a_registration_finds_may_have_known_keys(is_dropped: bool, arrivals: Arrivals, tmp_path: Path) -> None:
+    """No commit tells of them, whatever is inserted after it."""
+    db, day = arrivals.db, {"person": 1, "before": 2, "day": 1}
+    late = tmp_path / "late"
+    late.mkdir()
+    pq.write_table(pa.Table.from_pylist([{"id": 1, **day}]), late / "a.parquet")
+    db.register("late", str(late), key=["id"])
+    db.insert("lines", [{"line": 900 + each, "order": 1 + each % 2, "shop": 1, "item": 1, "n": each} for each in range(4)])
+    store = StateStore(db._engine)
+    upkeep = upkeep_of(arrivals, store, TEXTS[0].replace("orders", "late"))
+    upkeep.fixed = [*waiting_of(upkeep), *(part for part in parts_of(upkeep) if isinstance(part, Join))]
+    begin(upkeep, present(upkeep.engine, upkeep.query), PREDICTION)
+    for name, keys in (("b", [2]), ("c", [1, 2])):
+        pq.write_table(pa.Table.from_pylist([{"id": key, **day} for key in keys]), late / f"{name}.parquet")
+        if is_dropped:
+            db.drop("late")
+        db.register("late", str(late), key=["id"])
+        if name == "c":
+            db.insert("late", [{"id": 7, **day}])
+            db.insert("late", [{"id": 8, **day}])
+        (refresh,) = advance([upkeep], present(upkeep.engine, upkeep.query), [PREDICTION])
+        assert refresh.reason == "asked for"
+        judge(arrivals, upkeep)
+    store.close()
+
+
 def _without_reference(arrivals: Arrivals) -> int:
     """Rows that refer to nothing wait for ever."""
     lines = "select count(*) from lines where order is null"

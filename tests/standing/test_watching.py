@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 
 import nearly
 from nearly.errors import NearlyError
-from nearly.standing import catalogue
+from nearly.standing import catalogue, watching
 from nearly.standing.watching import difference
 from tests.standing.test_standing import TEXT, expected, opened, orders, shown
 
@@ -200,6 +200,39 @@ def test_what_is_sent_is_json_and_an_odd_reply_no_trouble(db: nearly.Session, tm
         raise AssertionError(f"JSON has no {name}")
 
     assert sorted(str(row["x"]) for row in json.loads(told[0], parse_constant=refuse)["came"]) == ["-Infinity", "0.5", "NaN"]
+    server.shutdown()
+    server.server_close()
+
+
+def test_an_address_that_replies_a_little_at_a_time_holds_up_nobody(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "PATIENCE", 0.5)
+    go_on, told = threading.Event(), list[str]()
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            told.append(self.path)
+            while not go_on.wait(0.1):
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n" if len(told) == 1 else b"Header: x\r\n")
+                told.append("more")
+            self.wfile.write(b"\r\n")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    s = db.standing(COUNT, on_change=f"http://127.0.0.1:{server.server_port}/")
+    began = time.monotonic()
+    for step in range(2):
+        db.insert("orders", orders(1000 + step, 1))
+        s.refresh()
+    assert time.monotonic() - began < 5
+    assert told.count("/") == 1
+    go_on.set()
+    assert until(lambda: not any(each.name == "nearly-standing-sends" for each in threading.enumerate()))
+    db.insert("orders", orders(1002, 1))
+    s.refresh()
+    assert told.count("/") == 2
     server.shutdown()
     server.server_close()
 

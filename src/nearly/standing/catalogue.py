@@ -260,7 +260,7 @@ class StandingQueries:
         if (one.policy.every, one.policy.rows) == (None, None):
             return False
         try:
-            return one.policy.is_due(one.waited(), one.arrived())
+            return one.policy.is_due(one.waited(), one.arrived(), ages=one.ages)
         except Exception:  # noqa: BLE001  whatever it is, the refresh meets it again
             return one.waited() >= max(AGAIN, one.policy.every or 0.0)
 

@@ -112,8 +112,7 @@ class StandingCourse:
     def of(cls, upkeep: Upkeep, tables: dict[str, Table], prediction: Prediction | None) -> StandingCourse | StandingRefresh:
         began = time.perf_counter()
         is_other = upkeep.bind(tables)
-        if not is_other and all(tables[name].content == upkeep.tables[name].content for name in tables):
-            upkeep.tables = tables
+        if not is_other and not upkeep.query.ages and all(tables[each].content == upkeep.tables[each].content for each in tables):
             return StandingRefresh(SAME, "no table changed", 0.0, {}, versions(tables))
         changed = changed_between(upkeep.engine, upkeep.tables, tables)
         if upkeep.query.plan is None:
@@ -195,11 +194,11 @@ class StandingCourse:
     def answered(self) -> StandingRefresh:
         """The answer, from what is kept."""
         upkeep = self.upkeep
-        upkeep.answer, upkeep.source = finished(self.moving.rows_of(self._shown), upkeep.query.query), "native"
-        upkeep.tables = self.tables
+        answer = finished(self.moving.rows_of(self._shown), upkeep.query.query)
         self._took = time.perf_counter() - self.began
         stages = len(self._stages)
-        return StandingRefresh(CHANGE, self.reason, self._took, self.changed, versions(self.tables), stages, self.expected)
+        refresh = StandingRefresh(CHANGE, self.reason, self._took, self.changed, versions(self.tables), stages, self.expected)
+        return upkeep.answer_with(answer, "native", self.tables, refresh)
 
     @property
     def _stages(self) -> list[float]:

@@ -11,7 +11,9 @@ from nearly.engine.storage.catalog import Snapshot
 from nearly.engine.storage.layouts import Table
 from nearly.plan.nodes import BoundQuery, Plan, Scan
 from nearly.plan.schema import FindTable
+from nearly.plan.syntax.volatile import is_volatile
 from nearly.plan.types import DataType
+from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.delta.narrowed import narrowed
 from nearly.rewrite.delta.strategy.drift import hangs_on_drift
 from nearly.rewrite.delta.strategy.open_rows import has_open_rows, settle_ties
@@ -30,6 +32,11 @@ class Maintained:
     names: tuple[str, ...]
     plan: Plan | None
     reason: str | None
+
+    @property
+    def ages(self) -> bool:
+        """Whether an answer is another one later on, though no table changed: the native kernel takes no such query."""
+        return self.plan is None and is_volatile(self.text)
 
     @property
     def query(self) -> BoundQuery:
@@ -71,6 +78,8 @@ def _typed(table: Table) -> tuple[tuple[str, DataType], ...]:
 def _plan(engine: Engine, prepared: Prepared) -> tuple[Plan | None, str | None]:
     if prepared.query is None or prepared.kernel != "native":
         return None, prepared.reason
+    if any(column.lower() == WEIGHT for table in prepared.snapshot for column in table.column_names):
+        return None, f"a table has a column {WEIGHT!r}, by which changes are told"
     loose = Snapshot(engine.catalog, [_nullable(table) for table in prepared.snapshot])
     bound = engine.planner.over(loose).bound(prepared.text).plan
     if any(map(is_of_session, bound.walk())):

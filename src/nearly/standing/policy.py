@@ -23,11 +23,13 @@ class RefreshPolicy:
     def next(self) -> Next:
         return Next(self.every, self.rows)
 
-    def is_due(self, waited: float, arrived: float) -> bool:
-        """Whether to refresh, so many seconds after the last time, when so many rows came or went since. Nothing new needs none."""
-        if not arrived:
-            return False
-        return (self.every is not None and waited >= self.every) or (self.rows is not None and arrived >= self.rows)
+    def is_due(self, waited: float, arrived: float, *, ages: bool = False) -> bool:
+        """Whether to refresh, so many seconds after the last time, when so many rows came or went since.
+
+        Nothing new needs none, save where an answer that `ages` is another one later on.
+        """
+        is_late = self.every is not None and waited >= self.every and (arrived > 0 or ages)
+        return is_late or (self.rows is not None and arrived >= self.rows)
 
     def wait(self, waited: float, glance: float) -> float:
         """Seconds until it is worth looking again; rows are looked for every `glance` seconds."""

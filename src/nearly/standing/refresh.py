@@ -45,30 +45,24 @@ def advance(
     group: Sequence[Upkeep], tables: Mapping[str, Table], predictions: Sequence[Prediction | None]
 ) -> list[StandingRefresh]:
     """Bring queries that share states to new versions of their tables; without a prediction what they keep stays the same."""
+    if not group:
+        return []
     with group[0].store.lock:
         own = [{name: tables[name] for name in each.tables} for each in group]
+        found: dict[int, StandingRefresh] = {}
         try:
-            return _together(group, own, predictions)
+            _together(group, own, predictions, found)
         except FAILED as trouble:  # a table's files as they were may be gone, those that it has now are not
             logger.info("a refresh from changes failed (%s); the answers are computed as a whole", trouble)
             _give_up(group)
             told = f"changes could not be computed: {trouble}"
-            found = [
-                _as_a_whole(each, now, prediction, WHOLE, told, {})
-                for each, now, prediction in zip(group, own, predictions, strict=True)
-            ]
-            _tell(group, found)
-            return found
+            for place, (each, now, prediction) in enumerate(zip(group, own, predictions, strict=True)):
+                if place not in found:
+                    found[place] = _as_a_whole(each, now, prediction, WHOLE, told, {})
         except BaseException:  # what is kept may be of versions that no answer is of
             _give_up(group)
             raise
-
-
-def _tell(group: Sequence[Upkeep], found: Sequence[StandingRefresh]) -> None:
-    """The answers are there."""
-    for upkeep, refresh in zip(group, found, strict=True):
-        if upkeep.answered is not None:
-            upkeep.answered(refresh)
+        return [found[place] for place in range(len(group))]
 
 
 def _give_up(group: Sequence[Upkeep]) -> None:
@@ -80,15 +74,18 @@ def _give_up(group: Sequence[Upkeep]) -> None:
 
 @deep_recursion()
 def _together(
-    group: Sequence[Upkeep], tables: Sequence[dict[str, Table]], predictions: Sequence[Prediction | None]
-) -> list[StandingRefresh]:
-    found: list[StandingRefresh | None] = [None] * len(group)
+    group: Sequence[Upkeep],
+    tables: Sequence[dict[str, Table]],
+    predictions: Sequence[Prediction | None],
+    found: dict[int, StandingRefresh],
+) -> None:
+    """Have the answers in `found` by their places in the group, each as soon as it is there: a later one may fail."""
     with ExitStack() as opened:
         courses: list[tuple[int, StandingCourse]] = []
         for place, (upkeep, now, prediction) in enumerate(zip(group, tables, predictions, strict=True)):
             course = StandingCourse.of(upkeep, now, prediction)
             if isinstance(course, StandingRefresh):
-                found[place] = course
+                found[place] = upkeep.answer_with(upkeep.answer, upkeep.source, now, course)
                 continue
             if upkeep.early is not None and course.seconds >= LONG:
                 upkeep.early(now)
@@ -102,10 +99,7 @@ def _together(
         _bring_states(running, brought, {table for course in running for table in course.read_by_answer})
         for place, course in courses:
             found[place] = course.answered()
-        refreshes = [each for each in found if each is not None]
-        _tell(group, refreshes)
         _keep_up(running, brought)
-    return refreshes
 
 
 def _keep_up(courses: Sequence[StandingCourse], brought: set[str]) -> None:
@@ -156,15 +150,15 @@ def _as_a_whole(
         try:
             said = upkeep.planned_for if prediction is None else prediction
             return _natively(upkeep, tables, said, strategy, reason, changed)
-        except NativeFailure as failure:
+        except (NativeFailure, Unsupported) as failure:
             _give_up([upkeep])
-            if failure.is_unreadable:
+            if isinstance(failure, NativeFailure) and failure.is_unreadable:
                 raise EngineError(f"a table's file cannot be read: {failure}") from failure
             reason = f"{reason}; the native kernel stopped: {failure}"
     began = time.perf_counter()
     result = upkeep.engine.run(prepared_over(upkeep.engine, upkeep.query.text, tables.values()))
-    upkeep.answer, upkeep.source, upkeep.tables = result.table, result.source, tables
-    return StandingRefresh(strategy, reason, time.perf_counter() - began, changed, versions(tables))
+    refresh = StandingRefresh(strategy, reason, time.perf_counter() - began, changed, versions(tables))
+    return upkeep.answer_with(result.table, result.source, tables, refresh)
 
 
 def _natively(
@@ -181,13 +175,14 @@ def _natively(
             name = f"groups {place}"
             upkeep.rows[group] = float(found.make(name, over_stored(group, made)))
             made[group] = Input(name, group.columns)
-        upkeep.answer = finished(found.rows_of(over_stored(upkeep.plan, made)), upkeep.query.query)
-        upkeep.tables, upkeep.source = tables, "native"
+        answer = finished(found.rows_of(over_stored(upkeep.plan, made)), upkeep.query.query)
         took = time.perf_counter() - began
+        refresh = StandingRefresh(strategy, reason, took, changed, versions(tables))
+        upkeep.answer_with(answer, "native", tables, refresh)
         upkeep.computed(tables, took)
         if upkeep.forced != WHOLE:
             _begin_keeping(upkeep, found, prediction, made, took)
-    return StandingRefresh(strategy, reason, took, changed, versions(tables))
+    return refresh
 
 
 def _begin_keeping(upkeep: Upkeep, found: Moving, prediction: Prediction, made: Mapping[Plan, Plan], took: float) -> None:

@@ -144,14 +144,14 @@ class Standing:
             return drawn(self._upkeep, self.forecast.said)
 
     def refresh(self) -> Answer:
-        """Bring the answer up to date now."""
+        """Bring the answer up to date now; its own watcher is told before this returns, those of others are not waited for."""
         self._refuse_over()
-        done = refresh_all(self)
-        if self._home is not None:
-            for each in done:
+        for each in refresh_all(self):
+            if self._home is not None:
                 self._home.keep(each)
-        for each in done:
-            each.tell()
+            if each is not self:
+                each.tell_later()
+        self.tell()
         return self.answer
 
     def complete(self, *tables: str) -> None:
@@ -229,6 +229,11 @@ class Standing:
     def waited(self) -> float:
         """Seconds since the last refresh."""
         return self._age()
+
+    @property
+    def ages(self) -> bool:
+        """Whether its answer is another one later on, though no table changed, as of a query that asks for the time."""
+        return self._upkeep.query.ages
 
     def look_ahead(self, tables: Mapping[str, Table]) -> Prediction | None:
         """What is expected after the refresh that begins now, to these tables; None where that asks for no other plan."""
@@ -354,6 +359,8 @@ def refresh_all(one: Standing) -> list[Standing]:
                 raise
             for each in running:
                 each._upkeep.release()
+                if each is not one:
+                    each.tell_later()  # its answer may have come before the trouble
             return _refreshed([one])
 
 
@@ -363,9 +370,10 @@ def _refreshed(running: list[Standing]) -> list[Standing]:
     names = {table.name for each in running for table in each._upkeep.tables.values()}
     engine = running[0]._upkeep.engine
     tables = {table.name.lower(): table for table in engine.catalog.together(sorted(names))}
-    said = [each.look_ahead(tables) for each in running]
+    predicted = {each: each.look_ahead(tables) for each in running}
+    running = [each for each in running if not each.is_over]  # a predictor is a user's function: it may have ended some
     try:
-        advance([each._upkeep for each in running], tables, said)
+        advance([each._upkeep for each in running], tables, [predicted[each] for each in running])
     except BaseException:
         for each in running:
             each._forget_estimate()

@@ -50,6 +50,12 @@ NEVER = "1000TB"
 FEW_GROUPS = 5_000
 """So many groups are written anew with what is added; of more, those that are touched are changed where they lie."""
 
+VALUE = 8.0
+"""Bytes of a value of which none was measured."""
+
+_OF_TABLES = ("IN_MEMORY_TABLE", "OVERFLOW_STRINGS")
+"""What the engine calls the memory of rows; texts of more than 4 KB are apart."""
+
 MOST_CELLS = 2_000_000
 """Values of small tables that the engine of states keeps beside them, about 16 MB: each version that was read is another table."""
 
@@ -68,11 +74,18 @@ class StateRows:
     bytes: int = 0
     dead: int = 0
     users: set[str] = field(default_factory=set)
+    is_anew: bool = False
+    """Whether all its rows were written since it was weighed."""
 
     @property
     def values(self) -> int:
         """How many values it has, those of deleted rows included."""
         return (self.rows + self.dead) * max(1, len(self.columns))
+
+    @property
+    def width(self) -> float:
+        """Bytes of a value, as far as some were measured."""
+        return self.bytes / self.values if self.bytes and self.values else VALUE
 
     def over(self, plan: Plan) -> Plan:
         """The kept rows under the columns of a plan that is this one but for its names, in its order: what is kept has none."""
@@ -160,7 +173,8 @@ class StateStore:
     def measured(self, place: str, found: Moving) -> int:
         """Bytes that the engine's tables have in memory, or on disk."""
         if place == MEMORY:
-            ((bytes_,),) = found.execute("SELECT memory_usage_bytes FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'")
+            tags = ", ".join(map(native_text, _OF_TABLES))
+            ((bytes_,),) = found.execute(f"SELECT sum(memory_usage_bytes) FROM duckdb_memory() WHERE tag IN ({tags})")
             return int(bytes_)
         if self._directory is None:
             return 0
@@ -182,20 +196,22 @@ class StateStore:
 
     @contextmanager
     def weighing(self, found: Moving, states: Collection[StateRows]) -> Iterator[None]:
-        """Measure by how many bytes states grow meanwhile, all at once: each by its share of the values that came.
+        """Measure by how many bytes states grow meanwhile, all at once: each by its share of the bytes that were likely written.
 
-        One that has fewer values than before has so many bytes less.
+        One that has fewer values than before has so many bytes less; one whose rows were written anew has none of those it had.
         """
         places = {place: [state for state in states if state.place == place] for place in (MEMORY, DISK)}
-        values = {state.table: state.values for state in states}
+        values, widths = {state.table: state.values for state in states}, {state.table: state.width for state in states}
         before = {place: self.measured(place, found) for place, some in places.items() if some}
+        for state in states:
+            state.is_anew = False
         yield
         for place, measured in before.items():
             freed = sum(_let_go(state, values[state.table]) for state in places[place])
             grown = max(0, self.measured(place, found) - measured + freed)
-            came = {state.table: max(0, state.values - values[state.table]) for state in places[place]}
+            written = {each.table: _written(each, values[each.table]) * widths[each.table] for each in places[place]}
             for state in places[place]:
-                state.bytes += round(grown * came[state.table] / max(1, sum(came.values())))
+                state.bytes += round(grown * written[state.table] / (sum(written.values()) or 1.0))
 
     def apply(self, found: Moving, state: StateRows, change: PartChange) -> bool:
         """Bring a state up to date; False where rows that went were not there, and it is not what it should be any more."""
@@ -223,13 +239,14 @@ class StateStore:
         state = renewal.state
         rows = _numbered(renewal.query, renewal.columns, state)
         ((state.rows,),) = found.execute(f"CREATE OR REPLACE TABLE {self._table(found, state)} AS {rows}")
-        state.dead = 0
+        state.dead, state.is_anew = 0, True
 
     def add(self, found: Moving, state: StateRows, addition: PartAddition) -> None:
         """Add to kept groups; groups of which nothing is left go, save the one of all rows."""
         table = self._table(found, state)
         if state.rows <= FEW_GROUPS or not addition.added.partials.plan.keys:
             ((state.rows,),) = found.execute(anew(table, addition))
+            state.is_anew = True
             return
         ((touched,),) = found.execute(merged(table, addition))
         if not addition.added.grew:
@@ -302,9 +319,14 @@ class StateStore:
 
 def _let_go(state: StateRows, before: int) -> int:
     """The bytes that a state has no more, which had so many values before."""
-    freed = round(state.bytes * max(0.0, 1 - state.values / before)) if before else 0
+    freed = state.bytes if state.is_anew else round(state.bytes * max(0.0, 1 - state.values / before)) if before else 0
     state.bytes -= freed
     return freed
+
+
+def _written(state: StateRows, before: int) -> int:
+    """How many values of a state were written, which had so many before."""
+    return state.values if state.is_anew else max(0, state.values - before)
 
 
 def _numbered(sql: str, names: Sequence[str], state: StateRows) -> str:

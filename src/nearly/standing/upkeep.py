@@ -112,6 +112,23 @@ class Upkeep:
             self._settled[plan] = is_settled(plan, lambda name: tables[name.lower()].schema)
         return self._settled[plan]
 
+    def answer_with(
+        self, answer: pa.Table | None, source: str, tables: dict[str, Table], refresh: StandingRefresh
+    ) -> StandingRefresh:
+        """Have the answer of a refresh, and tell it at once: what fails after it must not make it one that nobody heard of.
+
+        One whose telling was broken off is not there: it is computed again.
+        """
+        before = self.tables
+        self.answer, self.source, self.tables = answer, source, tables
+        try:
+            if self.answered is not None:
+                self.answered(refresh)
+        except BaseException:
+            self.tables = before
+            raise
+        return refresh
+
     def bytes(self, place: str = MEMORY) -> int:
         """Bytes of what it keeps; equal parts of its plan are one state."""
         states = {state.table: state for state in list(self.held.values())}  # a refresh may change them meanwhile

@@ -126,20 +126,33 @@ def watcher_of(given: Any) -> Watcher | None:
 
 
 def _sending(address: str) -> Watcher:
+    """Sends to an address what changed; nobody waits for one that replies a little at a time, and it is told nothing meanwhile."""
+    last = threading.Thread()
+
     def send(name: str, answer: Answer, changed: Difference) -> None:
+        nonlocal last
         content = {
             "name": name, "versions": answer.stats.get("versions", {}), "rows": answer.table.num_rows,
             "came": changed.came.slice(0, MOST_SENT).to_pylist(), "went": changed.went.slice(0, MOST_SENT).to_pylist(),
         }  # fmt: skip
-        try:
-            body = json.dumps(_plain(content), default=str, allow_nan=False).encode()
-            request = urllib.request.Request(address, body, {"Content-Type": "application/json"})  # noqa: S310  checked above
-            with urllib.request.urlopen(request, timeout=PATIENCE):  # noqa: S310
-                pass
-        except (OSError, ValueError, http.client.HTTPException) as trouble:  # no address, nobody there, or no sensible reply
-            logger.warning("standing query %r could not tell %s of a change: %s", name, address, trouble)
+        if last.is_alive():
+            logger.warning("standing query %r could not tell %s of a change: it still replies to the one before", name, address)
+            return
+        last = threading.Thread(target=_send, args=(name, address, content), name="nearly-standing-sends", daemon=True)
+        last.start()
+        last.join(PATIENCE)
 
     return send
+
+
+def _send(name: str, address: str, content: dict[str, Any]) -> None:
+    try:
+        body = json.dumps(_plain(content), default=str, allow_nan=False).encode()
+        request = urllib.request.Request(address, body, {"Content-Type": "application/json"})  # noqa: S310  checked above
+        with urllib.request.urlopen(request, timeout=PATIENCE):  # noqa: S310
+            pass
+    except (OSError, ValueError, http.client.HTTPException) as trouble:  # no address, nobody there, or no sensible reply
+        logger.warning("standing query %r could not tell %s of a change: %s", name, address, trouble)
 
 
 def _plain(value: Any) -> Any:

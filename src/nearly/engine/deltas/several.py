@@ -142,8 +142,10 @@ def _checked_keys(engine: Engine, tables: Tables) -> TableKeys:
 
 
 def _is_checked(engine: Engine, moved: Moved) -> bool:
+    """Whether all files that came did with commits that looked at keys: those that a registration found came with none."""
     logged = engine.catalog.batches(moved.after.plain_name, moved.before.version, moved.after.version)
-    return not any(batch.came and batch.operation in UNCHECKED for batch in logged.values())
+    checked = {file for batch in logged.values() if batch.operation not in UNCHECKED for file in batch.base.files}
+    return checked.issuperset(file for part in moved.parts if part.weight > 0 for file in part.files)
 
 
 def _run(

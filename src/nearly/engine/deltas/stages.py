@@ -26,6 +26,7 @@ from nearly.plan.dialects import native
 from nearly.plan.nodes import Input, Plan, Scan
 from nearly.plan.quoting import native_name
 from nearly.plan.render import NATIVE, rendered, text_of
+from nearly.plan.types import NULL, DataType
 from nearly.rewrite.delta.empty import Known, without_empty
 from nearly.rewrite.delta.sharpen import sharpen
 
@@ -168,7 +169,7 @@ class StageRunner:
         wanted: dict[str, dict[str, str]] = {}
         for node in plan.walk():
             if isinstance(node, Input) and node.source in self._empty:
-                types = {column.name: native.type_sql(column.type).sql(dialect="duckdb") for column in node.given}
+                types = {column.name: _type(column.type) for column in node.given}
                 wanted.setdefault(node.source, {}).update(types)
         for name, columns in wanted.items():
             described = ", ".join(f"{native_name(column)} {kind}" for column, kind in columns.items())
@@ -191,6 +192,11 @@ class StageRunner:
         else:
             self._empty.add(name)
         self.runs.append(StageRun(name, rows, time.perf_counter() - began))
+
+
+def _type(type_: DataType) -> str:
+    """What the engine calls a type; that of NULL alone, too."""
+    return '"NULL"' if type_ == NULL else native.type_sql(type_).sql(dialect="duckdb")
 
 
 @lru_cache(maxsize=1024)

@@ -31,6 +31,9 @@ _WITHOUT = "partial_aggregate_pushdown,projection_pullup"
 """Optimisers of DuckDB 2.0 that do harm: the first groups nearly every row before a join; the second, together with statistics,
 takes rows for impossible that are there (a sum over a union of joins, compared with 0)."""
 
+_BY_SIGNAL = "Query interrupted"
+"""What DuckDB says of Ctrl-C, in the place of Python's own exception."""
+
 MOST_STATIC_CELLS = 60_000_000
 """Values of static tables kept in a worker's memory, about half a gigabyte; what the current query needs stays in any case."""
 
@@ -129,6 +132,10 @@ class Native:
                 yield cursor
         except duckdb.InterruptException:
             self._refuse_closed()
+            raise
+        except RuntimeError as trouble:
+            if str(trouble) == _BY_SIGNAL:
+                raise KeyboardInterrupt from trouble
             raise
         finally:
             cursor.close()
