@@ -79,6 +79,12 @@ def test_many_changes_keep_their_weight() -> None:
     assert shrunk(corrected, np.array([110.0]), np.array([100.0]), 0.1)[0] == pytest.approx(200, rel=0.01)
 
 
+def test_many_rows_of_a_new_group_keep_their_weight() -> None:
+    """The stale sum of a group that was not there is null."""
+    corrected = estimates(200.0, 0.1, 10)
+    assert shrunk(corrected, np.array([20.0]), np.array([np.nan]), 0.1)[0] == pytest.approx(200, rel=0.01)
+
+
 def test_negative_weights_take_values_away() -> None:
     values = UnitValues.of(np.array([1.0, 2.0, 3.0, 4.0, 100.0]), np.array([0, 0, 0, 0, 1]))
     assert values.weighted(np.array([1.0, 1.0])).quantile(0.5) == 3
