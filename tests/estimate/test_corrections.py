@@ -8,6 +8,8 @@ import pytest
 from nearly.estimate.corrected_quantiles import QuantileWeights, UnitValues, corrected_quantile
 from nearly.estimate.corrections import Estimates, interval_of, mixed, share_of_correction, shrunk
 from nearly.estimate.evidence import Evidence
+from nearly.plan.functions.tickets import TICKETS
+from nearly.views.sampling.strata import CORRECTED, DIRECT, Strata
 
 GROUPS = 32
 
@@ -91,6 +93,35 @@ def test_negative_weights_take_values_away() -> None:
     assert values.weighted(np.array([1.0, 0.0])).quantile(0.5) == 2.5
     doubled = UnitValues.of(np.array([1.0, 2.0, 3.0, 3.0]), np.array([0, 0, 0, 1]))
     assert doubled.weighted(np.array([1.0, -1.0])).quantile(1.0) <= 3
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 0.75, 0.9, 1.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_law_rows_that_came_and_went_again_do_not_count(seed: int, p: float) -> None:
+    """Of equal values as of different ones, in whatever order they stand."""
+    make = np.random.default_rng(seed)
+    kept, gone = make.integers(0, 4, 40).astype(float), make.integers(0, 4, 60).astype(float)
+    values = np.concatenate([kept, gone, gone])
+    units = np.concatenate([np.zeros(100, np.int64), np.ones(60, np.int64)])
+    for signs in (np.array([3.0, -3.0]), np.array([3.0, 3.0])):
+        given = values if signs[1] < 0 else kept
+        unit = units if signs[1] < 0 else make.integers(0, 2, 40)
+        assert UnitValues.of(given, unit).weighted(signs).quantile(p) == pytest.approx(float(np.quantile(kept, p)))
+
+
+def test_quantiles_at_the_edge_of_a_common_value_are_not_sure() -> None:
+    """Nine tenths of the values are 0, about: the 90th percentile may be any of the least others."""
+    make = np.random.default_rng(3)
+    strata, held = Strata(0.1), 0
+    weights = QuantileWeights(*(each for kind in (DIRECT, CORRECTED) for each in (strata.weights(kind), strata.copies(kind))))
+    for _ in range(60):
+        values = np.where(make.random(4_000) < 0.9, 0.0, make.exponential(50, 4_000))
+        tickets = make.integers(0, TICKETS, 4_000)
+        drawn = tickets < strata.bound
+        units = strata.units_of(strata.drawn, tickets[drawn]).astype(np.int64)
+        _, found = corrected_quantile(UnitValues.of(values[drawn], units), 0.9, weights, behind(), "aqp")
+        held += bool(found.low[0] <= np.quantile(values, 0.9) <= found.high[0])
+    assert held >= 54
 
 
 @pytest.mark.filterwarnings("error")
