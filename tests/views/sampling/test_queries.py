@@ -316,3 +316,27 @@ def test_outliers_of_groups_without_a_number_are_clean(own: nearly.Session, tmp_
     answer = view.query("select sum(t) as t from odds", method="corr", sample=0.1)
     truth = own.sql("select sum(v) as t from odd").exact().table["t"][0].as_py()
     assert abs(answer.table["t"][0].as_py() - truth) < 10_000
+
+
+@pytest.mark.parametrize("end", ["having sum(visits) > 1000", "having avg(bytes) > 1510", "order by s desc limit 5"])
+@pytest.mark.parametrize("method", ["auto", "corr"])
+def test_groups_that_an_estimate_hides_may_come(db: nearly.Session, end: str, method: str) -> None:
+    text = f"select owner, sum(visits) as s from visits group by owner {end}"
+    truth = {row["owner"] for row in fresh(db, text)}
+    answer = db.view("visits").query(text, method=method)
+    assert answer.unseen is not None
+    assert answer.unseen.most >= len(truth - set(answer.table["owner"].to_pylist()))
+    assert answer.unseen.most >= 40 - answer.table.num_rows
+
+
+def test_a_group_of_many_joined_rows_may_go_with_one_row_of_the_view(own: nearly.Session, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": range(2_000)}), tmp_path / "one.parquet")
+    pq.write_table(pa.table({"id": np.arange(2_000).repeat(100)}), tmp_path / "many.parquet")
+    own.register("one", str(tmp_path / "one.parquet"), key=["id"])
+    own.register("many", str(tmp_path / "many.parquet"))
+    view = own.create_view("ones", "select id from one", sample=0.1)
+    own.delete("one", where="id in (3, 500, 1200)")
+    answer = view.query("select ones.id, count(*) as n from ones join many on ones.id = many.id group by ones.id", sample=0.1)
+    assert answer.tentative is not None
+    going = dict(zip(answer.table["id"].to_pylist(), answer.tentative.to_pylist(), strict=True))
+    assert all(going.get(gone, True) for gone in (3, 500, 1_200))
