@@ -60,6 +60,10 @@ class Estimates:
         noise = _ROUNDING * np.maximum(np.abs(self.theta), np.abs(middle))
         return np.asarray((np.abs(known - middle) > noise).sum(axis=0), dtype=np.int64)
 
+    def of(self, cells: Counts) -> Estimates:
+        """Those of some cells."""
+        return Estimates(self.theta[cells], self.copies[:, cells])
+
     def where(self, chosen: NDArray[np.bool_], other: Estimates) -> Estimates:
         """These estimates in the chosen cells, and others elsewhere."""
         return Estimates(np.where(chosen, self.theta, other.theta), np.where(chosen, self.copies, other.copies))

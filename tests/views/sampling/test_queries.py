@@ -340,3 +340,18 @@ def test_a_group_of_many_joined_rows_may_go_with_one_row_of_the_view(own: nearly
     assert answer.tentative is not None
     going = dict(zip(answer.table["id"].to_pylist(), answer.tentative.to_pylist(), strict=True))
     assert all(going.get(gone, True) for gone in (3, 500, 1_200))
+
+
+def test_an_expression_is_no_surer_than_its_parts(own: nearly.Session, tmp_path: Path) -> None:
+    """A sum of which next to nothing was drawn, and a number of rows that is well known."""
+    make = np.random.default_rng(4)
+    given = {"id": range(4_000), "x": np.where(make.random(4_000) < 0.002, 1e6, 0.0)}
+    pq.write_table(pa.table(given), tmp_path / "rare.parquet")
+    own.register("rare", str(tmp_path / "rare.parquet"), key=["id"])
+    view = own.create_view("rares", "select id, x from rare", sample=0.1)
+    own.delete("rare", where="id % 3 = 0")
+    answer = view.query("select sum(x) as s, sum(x) + count(*) as e, count(*) as n from rares", method="aqp", sample=0.1)
+    (low,), (high,) = answer.low.to_pylist(), answer.high.to_pylist()
+    assert low["s"] is None
+    assert (low["e"], high["e"]) == (None, None)
+    assert low["n"] < high["n"]

@@ -23,7 +23,7 @@ from nearly.estimate.corrections import (
     shrunk,
 )
 from nearly.estimate.evidence import Evidence, nothing
-from nearly.estimate.intervals import Interval
+from nearly.estimate.intervals import FEWEST_SEEN, Interval
 from nearly.views.sampling.strata import CORRECTED, DIRECT, MERGED, STALE, Strata
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,13 @@ class Estimated:
     def of(self, rows: Integers) -> Estimated:
         """What counts for intervals, in some groups."""
         trusted = None if self.trusted is None else self.trusted[rows]
-        return Estimated(self.chosen, self.changed[rows], self.direct, trusted=trusted)
+        return Estimated(self.chosen.of(rows), self.changed[rows], self.direct.of(rows), trusted=trusted)
+
+    @property
+    def told(self) -> NDArray[np.bool_]:
+        """Of which cells enough groups of tickets tell something: of the changes, or of the rows themselves."""
+        by_changes = (self.changed >= FEWEST_CHANGED) & (self.chosen.support >= FEWEST_SEEN)
+        return np.asarray(by_changes | (self.direct.support >= FEWEST_SEEN), dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class DrawnRows:
 
     def of(self, rows: Integers) -> DrawnRows:
         """Those of some cells."""
-        return DrawnRows(Estimates(self.counted.theta[rows], self.counted.copies[:, rows]), self.changed[rows])
+        return DrawnRows(self.counted.of(rows), self.changed[rows])
 
 
 class Sums(Protocol):
@@ -96,15 +102,18 @@ class Sums(Protocol):
 def bounded(
     shown: Estimates, direct: Estimates, parts: Sequence[Estimated], quotient_of: DrawnRows | None, behind: Evidence
 ) -> Interval:
-    """The intervals of a value made of some aggregates: of what is no total there are none of its own from few changed rows."""
+    """The intervals of a value made of some aggregates: of what is no total there are none of its own from few changed rows.
+
+    There is none where a part is hardly known: that others vary does not tell how far it is off.
+    """
     groups = np.min([each.changed for each in parts], axis=0)
     if quotient_of is None:
         found = interval_of(shown, groups, direct, behind)
     else:
         enough = (groups == MANY) | (quotient_of.changed >= FEWEST_ROWS)
         found = interval_of(shown, np.where(enough, groups, 0), direct, behind, quotient_of.counted)
-    known = [each.trusted for each in parts if each.trusted is not None]
-    return found.only(np.asarray(np.logical_and.reduce([np.ones(len(groups), dtype=bool), *known]), dtype=bool))
+    known = [each.told for each in parts] + [each.trusted for each in parts if each.trusted is not None]
+    return found.only(np.asarray(np.logical_and.reduce(known), dtype=bool))
 
 
 def linear_column(cells: Sums, name: str, behind: Evidence, method: str) -> Estimated:
