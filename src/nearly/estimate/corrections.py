@@ -64,6 +64,11 @@ class Estimates:
         """Those of some cells."""
         return Estimates(self.theta[cells], self.copies[:, cells])
 
+    def without_rounding(self, size: Floats) -> Estimates:
+        """What is left where values of this size cancel, by less than rounding leaves of them, is nothing."""
+        noise = _ROUNDING * np.nan_to_num(np.abs(size))
+        return Estimates(*(np.where(np.abs(each) <= noise, 0.0, each) for each in (self.theta, self.copies)))
+
     def where(self, chosen: NDArray[np.bool_], other: Estimates) -> Estimates:
         """These estimates in the chosen cells, and others elsewhere."""
         return Estimates(np.where(chosen, self.theta, other.theta), np.where(chosen, self.copies, other.copies))

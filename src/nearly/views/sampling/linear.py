@@ -147,11 +147,10 @@ def _trusted(cells: Sums, name: str, behind: Evidence) -> NDArray[np.bool_]:
 
 def _linear(cells: Sums, name: str, method: str) -> Estimated:
     """The estimates; a spread that is corrected has the interval of the direct estimate, made long enough for it."""
-    direct, corrected = cells.estimates(name, DIRECT), cells.estimates(name, CORRECTED)
-    many = np.full(cells.count, MANY)
+    stale, many = cells.values(name, STALE), np.full(cells.count, MANY)
     if method == STALE_ONLY:
-        theta = cells.values(name, STALE)
-        return Estimated(unbounded(theta, cells), many, unbounded(theta, cells), none_of(cells.count))
+        return Estimated(unbounded(stale, cells), many, unbounded(stale, cells), none_of(cells.count))
+    direct, corrected = (cells.estimates(name, kind).without_rounding(stale) for kind in (DIRECT, CORRECTED))
     if method == AQP:
         return Estimated(direct, many, direct)
     support = np.zeros_like(corrected.support) if cells.is_spread(name) else corrected.support
@@ -159,7 +158,7 @@ def _linear(cells: Sums, name: str, method: str) -> Estimated:
         return Estimated(corrected, support, direct)
     share = share_of_correction(direct, corrected)
     chosen, changed = mixed(direct, corrected, share), np.where(share > 0, support, many)
-    merged, stale, drawn = cells.values(name, MERGED), cells.values(name, STALE), cells.strata.share
+    merged, drawn = cells.values(name, MERGED), cells.strata.share
     if not cells.replicated:
         changed = cells.changed_groups()
         careful = merged + (1 - 1 / np.maximum(changed, 1)) * (corrected.theta - merged)
