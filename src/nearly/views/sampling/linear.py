@@ -88,6 +88,9 @@ class Sums(Protocol):
     @property
     def replicated(self) -> bool: ...
 
+    @property
+    def together(self) -> float: ...
+
     def values(self, name: str, kind: int, /) -> Floats: ...
 
     def estimates(self, name: str, kind: int, /) -> Estimates: ...
@@ -129,7 +132,8 @@ def linear_column(cells: Sums, name: str, behind: Evidence, method: str) -> Esti
 def _of_count(cells: Sums, name: str, found: Estimated, behind: Evidence) -> Interval:
     """The intervals of a number of rows: those of corrections that rest on few changes allow for changes that were not drawn."""
     usual = interval_of(found.chosen, found.changed, found.direct, behind)
-    counted = interval_of_count(cells.estimates(name, CORRECTED), cells.values(name, STALE), found.direct, behind)
+    corrected, stale = cells.estimates(name, CORRECTED), cells.values(name, STALE)
+    counted = interval_of_count(corrected, stale, found.direct, behind, cells.together)
     few = (found.changed < FEWEST_CHANGED) & ~counted.withheld
     low = np.where(few, np.fmin(counted.low, found.chosen.theta), usual.low)
     high = np.where(few, np.fmax(counted.high, found.chosen.theta), usual.high)
