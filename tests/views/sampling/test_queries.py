@@ -355,3 +355,19 @@ def test_an_expression_is_no_surer_than_its_parts(own: nearly.Session, tmp_path:
     assert low["s"] is None
     assert (low["e"], high["e"]) == (None, None)
     assert low["n"] < high["n"]
+
+
+def test_tickets_are_not_drawn_for_few_values(own: nearly.Session, tmp_path: Path) -> None:
+    """Ten values would save reading, and a tenth of them says nothing."""
+    make = np.random.default_rng(0)
+    pq.write_table(pa.table({"c": range(500), "region": make.integers(0, 300, 500)}), tmp_path / "customer.parquet")
+    bought = {"id": range(9_000), "c": make.integers(0, 500, 9_000), "kind": make.integers(0, 10, 9_000)}
+    pq.write_table(pa.table(bought), tmp_path / "bought.parquet")
+    own.register("customer", str(tmp_path / "customer.parquet"), key=["c"])
+    own.register("bought", str(tmp_path / "bought.parquet"), key=["id"])
+    own.create_view(
+        "kinds", "select kind, region, count(*) as n from bought b join customer c on b.c = c.c group by kind, region", sample=0.1
+    )
+    own.delete("bought", where="id % 9 = 0")
+    own.view("kinds").clean(0.1)
+    assert set(own._views.samples._held["kinds"].view.drawn_by) == {"kind", "region"}

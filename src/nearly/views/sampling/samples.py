@@ -7,6 +7,7 @@ moves. When all of it is clean, it is the refresh of the view, and is committed 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,7 @@ from nearly.views.kept_groups import drop_groups
 from nearly.views.maintenance import Maintenance
 from nearly.views.moving import Move, definition_of
 from nearly.views.reasons import told
-from nearly.views.sampling.asking import DEFAULT_SHARE, EXACT, Asking, StaleQuestion, ViewAnswer, check_method, with_later
+from nearly.views.sampling.asking import DEFAULT_SHARE, EXACT, FEW_ROWS, Asking, StaleQuestion, ViewAnswer, check_method, with_later
 from nearly.views.sampling.cleaning import StaleView, cleaned, untouched
 from nearly.views.sampling.lasting import lasting
 from nearly.views.sampling.linear import AUTO, STALE_ONLY
@@ -216,13 +217,16 @@ class Samples:
         return len(logged) < now.version - was.version or any(batch.updated or batch.deleted for batch in logged.values())
 
     def _effect(self, view: StaleView, columns: tuple[Column, ...]) -> float:
-        """The mean square of the number of stored rows by value of some columns, over the squared mean."""
+        """The mean square of the number of stored rows by value of some columns, over the squared mean.
+
+        Columns of few values are no good, however even: a sample has few of these, each with many rows, or none.
+        """
         names = [view.columns[view.plan.columns.index(column)] for column in columns]
         fields = tuple(Field(f"effect_{name}", name, column.type) for name, column in zip(names, columns, strict=True))
         scan = Scan(view.table.name, fields, version=view.table.version)
         counted = GroupBy(scan, passed(scan.columns), (Output("times", AggregateCall(LONG, "count", ())),))
         times = self._engine.at([view.table]).native.run_here(rewrite(counted))["times"].to_numpy().astype(float)
-        return float(np.mean(times**2) / np.mean(times) ** 2) if len(times) else 1.0
+        return float(np.mean(times**2) / np.mean(times) ** 2) if len(times) >= FEW_ROWS else math.inf
 
     def _keep(self, held: Held, sample: CleanSample) -> None:
         with self._lock:
