@@ -90,7 +90,7 @@ class WeightedValues:
 
     @property
     def _steps(self) -> _Steps:
-        """The distribution function: it steps up at each value by what equal values weigh together, if that is more than nothing."""
+        """The distribution function: it steps up at each value by what equal values weigh together, where that is anything."""
         first = np.flatnonzero(np.append(True, self.ordered[1:] != self.ordered[:-1]))
         weight, rows = (np.add.reduceat(each, first) for each in (self.weights, np.sign(self.weights)))
         reached = np.maximum.accumulate(np.cumsum(weight))

@@ -371,3 +371,33 @@ def test_tickets_are_not_drawn_for_few_values(own: nearly.Session, tmp_path: Pat
     own.delete("bought", where="id % 9 = 0")
     own.view("kinds").clean(0.1)
     assert set(own._views.samples._held["kinds"].view.drawn_by) == {"kind", "region"}
+
+
+def test_a_stale_answer_is_what_is_stored_and_sure_of_no_row(db: nearly.Session) -> None:
+    text = "select video, visits from visits where owner = 7"
+    answer = db.view("visits").query(text, method="stale")
+    stored = db.sql(text).exact().table
+    assert sorted(answer.table.to_pylist(), key=str) == sorted(stored.to_pylist(), key=str)
+    assert (answer.source, answer.progress, answer.error, answer.unseen) == ("view visits (stale)", 0.0, float("inf"), None)
+    groups = db.view("visits").query("select owner, sum(visits) as s from visits group by owner", method="stale")
+    for each in (answer, groups):
+        assert each.tentative is not None
+        assert each.tentative.to_pylist() == [True] * each.table.num_rows
+
+
+def test_the_error_of_a_selection_counts_what_was_not_drawn(own: nearly.Session) -> None:
+    """Where no change was drawn, any number of rows may be wrong."""
+    view = own.view("visits").refresh()
+    own.insert("log", log_rows(20 * VISITS, 1, 5))
+    for share in (0.01, 0.3):
+        answer = view.query("select video, visits from visits", method="corr", sample=share)
+        if answer.stats["changes"]["updated"][0] == 0:
+            assert answer.error == float("inf")
+
+
+def test_rows_of_a_selection_that_were_not_drawn_are_as_unsure_as_their_number(db: nearly.Session) -> None:
+    """What is clean is known; how many others came is as far off as the number of all that came."""
+    answer = db.view("visits").query("select video from visits where visits > 11", method="corr", sample=0.7)
+    estimate, _, high = answer.stats["changes"]["added"]
+    assert answer.unseen is not None
+    assert answer.unseen.most - answer.unseen.estimate == pytest.approx(high - estimate)

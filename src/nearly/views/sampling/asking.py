@@ -20,7 +20,7 @@ from nearly.plan.nodes import BoundQuery, Plan, Project, Scan, passed
 from nearly.rewrite.passes import rewrite
 from nearly.rewrite.sample.sampled_query import core_parts, sampled_query
 from nearly.views.sampling.cells import Cells
-from nearly.views.sampling.cleaning import StaleView, cleaned, drawn_stored
+from nearly.views.sampling.cleaning import StaleView, cleaned, drawn_stored, untouched
 from nearly.views.sampling.estimation import Estimation
 from nearly.views.sampling.linear import AQP, AUTO, CORR, STALE_ONLY
 from nearly.views.sampling.outliers import SureRows, with_sure
@@ -140,7 +140,8 @@ class Asking:
         query, confidence = self.question.query, self.question.confidence
         with self.engine.reading(self.tables):
             if is_selection(query.plan):
-                return Selection(self.engine, query, self.view, self._clean(share), confidence).answer()
+                sample = untouched(self.view) if self.question.method == STALE_ONLY else self._clean(share)
+                return Selection(self.engine, query, self.view, sample, confidence).answer()
             sampled = sampled_query(query.plan, self.view.table.name)
             parts = core_parts(sampled.core, FreshNames("core"))
             sample = self._clean(share)

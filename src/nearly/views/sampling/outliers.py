@@ -145,12 +145,12 @@ def _without(rows: SampledRows, keys: pa.Table, key: tuple[str, ...]) -> Sampled
 
 def _among(rows: pa.Table, keys: pa.Table, key: tuple[str, ...]) -> NDArray[np.int64]:
     """The places of the rows whose key is among some."""
-    wanted = set(zip(*(map(_comparable, keys[name].to_pylist()) for name in key), strict=True))
-    found = zip(*(map(_comparable, rows[name].to_pylist()) for name in key), strict=True)
+    wanted = set(zip(*(map(comparable, keys[name].to_pylist()) for name in key), strict=True))
+    found = zip(*(map(comparable, rows[name].to_pylist()) for name in key), strict=True)
     return np.array([place for place, each in enumerate(found) if each in wanted], dtype=np.int64)
 
 
-def _comparable(value: Any) -> Any:
+def comparable(value: Any) -> Any:
     """A value that is equal to itself: in a key, NaN is NaN."""
     return value if value == value else "NaN"  # noqa: PLR0124
 
