@@ -6,7 +6,7 @@ Iterating cleans more and more tickets, each answer is nearer to the exact one, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from nearly.answer import Answer
@@ -68,6 +68,11 @@ class StaleQuestion:
     look: int | None = None
     """Which of several looks this is, for whoever stops at one that is narrow."""
 
+    @property
+    def again(self) -> StaleQuestion:
+        """The question at the next look."""
+        return self if self.look is None else replace(self, look=self.look + 1)
+
 
 @dataclass
 class Asking:
@@ -127,6 +132,7 @@ class Asking:
             share = min(share * GROWTH, 1.0)
             if share >= NEARLY_ALL:
                 break
+            self.question = self.question.again
             yield self._estimated(share)
         yield self._exact()
 
