@@ -401,3 +401,14 @@ def test_rows_of_a_selection_that_were_not_drawn_are_as_unsure_as_their_number(d
     estimate, _, high = answer.stats["changes"]["added"]
     assert answer.unseen is not None
     assert answer.unseen.most - answer.unseen.estimate == pytest.approx(high - estimate)
+
+
+def test_a_stale_answer_without_a_sample_gets_exact_in_the_end(own: nearly.Session) -> None:
+    """Of a view that is computed anew each time no sample is cleaned; iterating refreshes it."""
+    bag = own.create_view("bag", "select owner, visits from visits where visits > 15", policy="full")
+    own.insert("log", log_rows(30 * VISITS, 4_000, 5))
+    first, last = bag.query("select owner, count(*) as n from bag group by owner order by owner", method="stale")
+    assert (first.exact, last.exact) == (False, True)
+    assert first.tentative is not None
+    assert first.tentative.to_pylist() == [True] * first.table.num_rows
+    assert not bag.stale

@@ -155,13 +155,18 @@ class Samples:
             found = self._engine.run(self._engine.prepare(text)).table
             columns = [pa.nulls(found.num_rows, column.type) for column in found.columns]
             nothing = pa.Table.from_arrays(columns, schema=found.schema)
-            answer = Answer(found, *(nothing,) * 4, 0.0, False, confidence, float("inf"), f"view {name} (stale)")
-            return with_later(answer, lambda: iter(()))
+            going = pa.array([True] * found.num_rows, pa.bool_())
+            answer = Answer(found, *(nothing,) * 4, 0.0, False, confidence, math.inf, f"view {name} (stale)", tentative=going)
+            return with_later(answer, lambda: iter([self._refreshed(name, text, confidence, reason)]))
         if method not in (AUTO, EXACT):
             raise Unsupported(reason)
+        return with_later(self._refreshed(name, text, confidence, reason), lambda: iter(()))
+
+    def _refreshed(self, name: str, text: str, confidence: float, reason: str) -> Answer:
+        """The exact answer of a view after its refresh."""
         self._maintenance.refresh(name)
         exact = self._engine.run(self._engine.prepare(text)).table
-        return with_later(Answer.exactly(exact, f"view {name}", confidence, {"reason": reason}), lambda: iter(()))
+        return Answer.exactly(exact, f"view {name}", confidence, {"reason": reason})
 
     def _prepared(self, view: StaleView, text: str) -> Prepared:
         tables = {table.name: table for table in (view.table, *view.after.values())}
