@@ -144,7 +144,9 @@ def test_quantiles_of_values_that_are_all_taken_away(method: str) -> None:
 def test_what_rounding_leaves_of_values_that_cancel_is_nothing() -> None:
     """All drawn rows whose value is not 0 went: that their sum is 1e-13 is no evidence of how far it is off."""
     make = np.random.default_rng(0)
-    left = Estimates(np.array([1e-13, 5.0]), make.normal([0.0, 5.0], 1e-13, (GROUPS, 2))).without_rounding(np.array([600.0, np.nan]))
+    left = Estimates(np.array([1e-13, 5.0]), make.normal([0.0, 5.0], 1e-13, (GROUPS, 2))).without_rounding(
+        np.array([600.0, np.nan])
+    )
     assert not left.theta[0]
     assert not left.copies[:, 0].any()
     assert left.theta[1] == 5

@@ -226,6 +226,14 @@ def test_bad_input(db: nearly.Session) -> None:
         view.query("select count(*) from visits", method="best")
     with pytest.raises(SchemaError, match="sample=2 must lie above 0"):
         view.query("select count(*) from visits", sample=2)
+    with pytest.raises(SchemaError, match=r"sample='0\.1' must lie above 0"):
+        view.query("select count(*) from visits", sample="0.1")  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="sample=-1 must lie above 0"):
+        view.clean(-1)
+    with pytest.raises(SchemaError, match="an outlier index of 'many' records is none"):
+        view.index_outliers("log", "bytes", "many")  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="deviations=nan"):
+        view.index_outliers("log", "bytes", deviations=float("nan"))
     with pytest.raises(SchemaError, match="confidence=1"):
         view.query("select count(*) from visits", confidence=1)
 

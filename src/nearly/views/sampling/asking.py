@@ -58,6 +58,12 @@ def check_method(method: str) -> None:
         raise SchemaError(f"method={method!r} must be one of {', '.join(map(repr, METHODS))}")
 
 
+def check_share(sample: Any) -> None:
+    """Refuse what is no share of a view."""
+    if isinstance(sample, bool) or not isinstance(sample, int | float) or not 0 < sample <= 1:
+        raise SchemaError(f"sample={sample!r} must lie above 0 and be at most 1: it is a share of the view")
+
+
 @dataclass(frozen=True, slots=True)
 class StaleQuestion:
     """A query, and how it is to be answered."""

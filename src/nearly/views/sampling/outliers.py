@@ -52,8 +52,10 @@ class OutlierIndex:
             raise SchemaError(
                 "an outlier index has a size, a number of standard deviations, or a range that is not outlying: one of them"
             )
-        if self.size is not None and self.size < 1:
-            raise SchemaError(f"an outlier index of {self.size} records is none")
+        if self.size is not None and (not isinstance(self.size, int) or self.size < 1):
+            raise SchemaError(f"an outlier index of {self.size!r} records is none")
+        if self.deviations is not None and (not isinstance(self.deviations, int | float) or not self.deviations >= 0):
+            raise SchemaError(f"deviations={self.deviations!r} must be a number that is not negative")
 
     def range(self, engine: Engine, table: Table) -> tuple[float | None, float | None]:
         """The values that are not outlying lie between these."""

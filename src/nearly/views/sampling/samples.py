@@ -34,7 +34,17 @@ from nearly.views.kept_groups import drop_groups
 from nearly.views.maintenance import Maintenance
 from nearly.views.moving import Move, definition_of
 from nearly.views.reasons import told
-from nearly.views.sampling.asking import DEFAULT_SHARE, EXACT, FEW_ROWS, Asking, StaleQuestion, ViewAnswer, check_method, with_later
+from nearly.views.sampling.asking import (
+    DEFAULT_SHARE,
+    EXACT,
+    FEW_ROWS,
+    Asking,
+    StaleQuestion,
+    ViewAnswer,
+    check_method,
+    check_share,
+    with_later,
+)
 from nearly.views.sampling.cleaning import StaleView, cleaned, untouched
 from nearly.views.sampling.lasting import lasting
 from nearly.views.sampling.linear import AUTO, STALE_ONLY
@@ -83,8 +93,8 @@ class Samples:
     def query(self, name: str, text: str, method: str, confidence: float, share: float | None) -> Answer:
         """The answer of a view to a query: exact where it is fresh, else by a method and a share that is cleaned."""
         check_method(method)
-        if share is not None and not 0 < share <= 1:
-            raise SchemaError(f"sample={share!r} must lie above 0 and be at most 1: it is a share of the view")
+        if share is not None:
+            check_share(share)
         with self._lock:
             held = self._stale(name)
             if held is None:
@@ -136,6 +146,7 @@ class Samples:
 
     def clean(self, name: str, share: float) -> CleanSample | None:
         """Have a share of a view clean; None where it is fresh."""
+        check_share(share)
         with self._lock:
             held = self._stale(name)
             if held is None:
