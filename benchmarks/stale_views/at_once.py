@@ -166,6 +166,7 @@ class _Cells:
     stale: Floats
     drawn: list[tuple[Floats, Integers]]
     replicated: bool = True
+    together: float = 1.0
 
     @property
     def count(self) -> int:

@@ -65,3 +65,19 @@ def test_rows_that_come_in_heaps_have_none() -> None:
     corrected, direct = estimates(5_000.0, heaps, 0.1), estimates(0.0, heaps + 15, 0.1)
     found = interval_of_count(corrected, np.array([5_000.0]), direct, Evidence(0.1, GROUPS, np.ones(GROUPS), 0.95))
     assert found.withheld[0]
+
+
+def test_cells_of_which_nothing_was_drawn_lose_as_many_rows_at_once_as_others() -> None:
+    """Ten rows share each ticket: what may have gone unseen are 35 times ten rows, where 35 are of single ones."""
+    make = np.random.default_rng(1)
+    clusters = 10.0 * make.poisson(3, (GROUPS, 20))
+    rows = np.concatenate([clusters, np.zeros((GROUPS, 1))], axis=1)
+    direct = estimates(0.0, rows, 0.1)
+    stale = np.append(direct.theta[:-1], 500.0)
+    corrected = Estimates(stale, np.tile(stale, (GROUPS, 1)))
+    behind = Evidence(0.1, GROUPS, np.ones(GROUPS), 0.95)
+    found = interval_of_count(corrected, stale, direct, behind)
+    assert found.high[-1] - 500 == pytest.approx(350, rel=0.2)
+    alone = (Estimates(each.theta[-1:], each.copies[:, -1:]) for each in (corrected, direct))
+    told = interval_of_count(next(alone), stale[-1:], next(alone), behind, 10.0)
+    assert told.high[0] - 500 == pytest.approx(350, rel=0.01)

@@ -28,8 +28,10 @@ def test_law_the_smallest_batch_keeps_up_and_a_smaller_one_does_not(fixed: float
 
 def test_bad_input() -> None:
     known = refreshes(0.5, 1e-3, (100, 1_000))
-    with pytest.raises(SchemaError, match="rows_per_second=0 must be greater"):
+    with pytest.raises(SchemaError, match="rows_per_second=0 must be a number greater"):
         smallest_batch(known, 0)
+    with pytest.raises(SchemaError, match="rows_per_second=inf"):
+        smallest_batch(known, float("inf"))
     with pytest.raises(Unsupported, match="at most about 1,000 changed rows a second"):
         smallest_batch(known, 5_000)
     for few in (known[:1], refreshes(1, 1, (10, 20), "whole"), []):

@@ -12,7 +12,8 @@ went.
 Rows that have their ticket in common come and go together. An event is therefore as many rows as such rows are on average, the
 larger of what the changes show, V / sum |c|, and what all rows of the sample do, the variance of their number over that number;
 both weigh a cluster by its size (Bohm and Zech 2014, scaled Poisson). Assumption: changes touch no larger clusters than there
-usually are.
+usually are. Of a cell of which hardly anything was drawn, its own rows do not tell how large those are; then the rows of all cells
+do, and how many rows of the sample share a ticket.
 
 References: Garwood 1936 (limits of Poisson variables); Skellam 1946; Donner and Zou 2012; Bohm and Zech 2014.
 """
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from nearly.algebra import special
 from nearly.estimate.corrections import Estimates
 from nearly.estimate.evidence import Evidence
-from nearly.estimate.intervals import Interval, failure_at
+from nearly.estimate.intervals import FEWEST_SEEN, Interval, failure_at
 
 Floats = NDArray[np.float64]
 
@@ -35,15 +36,15 @@ _NONE = 1e-6
 """Less than this is none: numbers of rows are sums of doubles."""
 
 
-def interval_of_count(corrected: Estimates, stale: Floats, direct: Estimates, behind: Evidence) -> Interval:
+def interval_of_count(corrected: Estimates, stale: Floats, direct: Estimates, behind: Evidence, together: float = 1.0) -> Interval:
     """Intervals of corrected numbers of rows: stale ones, and what changed in a share of the tickets, which is dealt into groups.
 
-    There is none where many rows share a ticket.
+    There is none where many rows share a ticket; so many of the whole sample are `together`.
     """
     share, groups = behind.share, len(corrected.copies)
     whole = share * (corrected.theta - stale)
     changed = share * (groups - 1) / groups * (corrected.theta - corrected.copies) + whole / groups
-    size = np.maximum(_cluster(changed), _cluster_drawn(direct, share))
+    size = np.maximum(_cluster(changed), _cluster_drawn(direct, share, together))
     events, net = (changed * changed).sum(axis=0) / size**2, whole / size
     came, went = (np.maximum((events + sign * net) / 2, np.maximum(sign * net, 0.0)) for sign in (1, -1))
     tail = failure_at(behind.confidence, behind.look) / 2
@@ -60,11 +61,14 @@ def _cluster(changed: Floats) -> Floats:
     return np.asarray(np.maximum((changed * changed).sum(axis=0) / np.maximum(total, _NONE), 1.0), dtype=float)
 
 
-def _cluster_drawn(direct: Estimates, share: float) -> Floats:
+def _cluster_drawn(direct: Estimates, share: float, together: float) -> Floats:
     """How many rows of the sample share a ticket, by how much their number varies more than that of single rows would."""
     groups = max(len(direct.copies), 2)
-    variance = (groups - 1) / groups * (direct.deviations**2).sum(axis=0)
-    return np.asarray(np.maximum(share * variance / np.maximum(direct.theta, 1.0), 1.0), dtype=float)
+    variance, rows = (groups - 1) / groups * (direct.deviations**2).sum(axis=0), np.maximum(direct.theta, 0.0)
+    own = share * variance / np.maximum(rows, 1.0)
+    of_all = share * variance.sum() / max(rows.sum(), 1.0)
+    size = np.where(direct.support < FEWEST_SEEN, np.fmax(own, max(of_all, together)), own)
+    return np.asarray(np.maximum(size, 1.0), dtype=float)
 
 
 def _distances(drawn: Floats, tail: float) -> tuple[Floats, Floats]:

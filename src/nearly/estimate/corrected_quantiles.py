@@ -2,7 +2,8 @@
 
 The corrected number of values up to v, sum of weights of values <= v, is a sum like any other; so the corrected distribution
 function F is a ratio of corrected sums, and the quantile is where it reaches p. F may fall where much was taken away, since it is
-an estimate; it is made to rise by its running maximum. Intervals are Woodruff's, as in `estimate.quantiles`: replicates tell how
+an estimate; it is made to rise by its running maximum, from one value to the next: what came and went among equal values adds up
+first, in whatever order it stands. Intervals are Woodruff's, as in `estimate.quantiles`: replicates tell how
 sure the share of values below the estimate is, and F carries that back to values.
 """
 
@@ -22,6 +23,10 @@ from nearly.estimate.quantiles import neighbours
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+HALF = 0.5
+_NONE = 1e-12
+"""A smaller part of all weights is none: weights are sums of doubles."""
+
 
 @dataclass(frozen=True, slots=True)
 class UnitValues:
@@ -40,6 +45,16 @@ class UnitValues:
         of_value = weights[self.units]
         there = of_value != 0
         return WeightedValues(self.ordered[there], self.units[there], of_value[there])
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Different values, and the rank before the first row that has one, before the last such row, and after it."""
+
+    values: Floats
+    before: Floats
+    last: Floats
+    reached: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +78,33 @@ class WeightedValues:
         """
         if not self.is_distribution:
             return float("nan")
-        ranks = np.maximum.accumulate(np.cumsum(self.weights) - self.weights)
-        return float(np.interp(p * ranks[-1], ranks, self.ordered))
+        steps = self._steps
+        ranks = np.stack([steps.before, steps.last], axis=1).reshape(-1)
+        return float(np.interp(p * ranks[-1], ranks, np.repeat(steps.values, 2)))
 
     def at(self, share: float) -> float:
         """The least value up to which this share of the weights lies; NaN beyond the values."""
-        reached = np.maximum.accumulate(np.cumsum(self.weights)) / self.weights.sum()
-        place = int(np.searchsorted(reached, share - 1e-12))
-        return float(self.ordered[place]) if place < len(self.ordered) else float("nan")
+        steps = self._steps
+        place = int(np.searchsorted(steps.reached / self.weights.sum(), share - 1e-12))
+        return float(steps.values[place]) if place < len(steps.values) else float("nan")
 
-    def shares(self, value: float, copies: Floats) -> tuple[float, Floats, float]:
-        """The logit of the share of values below one, that under the weights of each replicate, and half a value's share."""
-        below = np.where(self.ordered < value, 1.0, np.where(self.ordered == value, 0.5, 0.0))
+    @property
+    def _steps(self) -> _Steps:
+        """The distribution function: it steps up at each value by what equal values weigh together, where that is anything."""
+        first = np.flatnonzero(np.append(True, self.ordered[1:] != self.ordered[:-1]))
+        weight, rows = (np.add.reduceat(each, first) for each in (self.weights, np.sign(self.weights)))
+        reached = np.maximum.accumulate(np.cumsum(weight))
+        before = np.maximum(np.append(0.0, reached[:-1]), 0.0)
+        up = reached - before > _NONE * self.weights.sum()
+        last = reached - (reached - before) / np.maximum(rows, 1.0)
+        return _Steps(self.ordered[first[up]], before[up], last[up], reached[up])
+
+    def shares(self, value: float, copies: Floats, equal: float = HALF) -> tuple[float, Floats, float]:
+        """The logit of the share of values below one, that under the weights of each replicate, and half a value's share.
+
+        Of the values that equal it, a part counts as below.
+        """
+        below = np.where(self.ordered < value, 1.0, np.where(self.ordered == value, equal, 0.0))
         units = copies.shape[1]
         sums, counts = np.bincount(self.units, below, units), np.bincount(self.units, minlength=units)
         edge = 0.5 / max(len(self.ordered), 1)
@@ -83,26 +113,37 @@ class WeightedValues:
         whole = float((self.weights * below).sum() / self.weights.sum())
         return float(special.logit(np.clip(whole, edge, 1 - edge))), special.logit(np.clip(found, edge, 1 - edge)), edge
 
-    def estimates(self, p: float, copies: Floats) -> Estimates:
+    def estimates(self, p: float, copies: Floats, equal: float = HALF) -> Estimates:
         """The logit of the share below the quantile, and its replicates."""
-        theta, found, _ = self.shares(self.quantile(p), copies)
+        theta, found, _ = self.shares(self.quantile(p), copies, equal)
         return Estimates(np.array([theta]), found[:, None])
+
+    def _reach(self, p: float, copies: Floats, behind: Evidence, fewest: int) -> tuple[float, float]:
+        """How far below and above that of the sample the logit of the share below the quantile may be; NaN where nothing tells.
+
+        Where many values equal the quantile, the share below them is sure in another way than that up to them: what is less sure
+        counts.
+        """
+        below, above = [], []
+        for equal in (HALF, 0.0, 1.0):
+            found = self.estimates(p, copies, equal)
+            around = behind.interval(found.theta, found.copies, np.where(found.support >= fewest, found.support, 0))
+            below.append(float(found.theta[0] - around.low[0]))
+            above.append(float(around.high[0] - found.theta[0]))
+        if np.isnan(below[0]) or np.isnan(above[0]):
+            return np.nan, np.nan
+        return float(np.fmax.reduce(below)), float(np.fmax.reduce(above))
 
     def interval(self, p: float, copies: Floats, behind: Evidence, fewest: int = 0) -> Interval:
         """The interval of the quantile from weights of replicates (groups x units); none where fewer than `fewest` differ."""
         if not self.is_distribution:
             return nothing()
-        found = self.estimates(p, copies)
-        enough = np.where(found.support >= fewest, found.support, 0)
-        around = behind.interval(found.theta, found.copies, enough)
+        below, above = self._reach(p, copies, behind, fewest)
+        if np.isnan(below):
+            return nothing()
         count = len(self.ordered)
         middle = float(special.logit(np.clip(p, 0.5 / count, 1 - 0.5 / count)))
-        first, last = (
-            special.expit(middle - (around.high[0] - found.theta[0])),
-            special.expit(middle + (found.theta[0] - around.low[0])),
-        )
-        if np.isnan(first) or np.isnan(last):
-            return nothing()
+        first, last = special.expit(middle - above), special.expit(middle + below)
         low = self.at(first) if first * count > 0.5 else np.nan
         high = self.at(last + 1e-9) if last * count < count - 0.5 else np.nan
         if low == high:

@@ -60,6 +60,15 @@ class Estimates:
         noise = _ROUNDING * np.maximum(np.abs(self.theta), np.abs(middle))
         return np.asarray((np.abs(known - middle) > noise).sum(axis=0), dtype=np.int64)
 
+    def of(self, cells: Counts) -> Estimates:
+        """Those of some cells."""
+        return Estimates(self.theta[cells], self.copies[:, cells])
+
+    def without_rounding(self, size: Floats) -> Estimates:
+        """What is left where values of this size cancel, by less than rounding leaves of them, is nothing."""
+        noise = _ROUNDING * np.nan_to_num(np.abs(size))
+        return Estimates(*(np.where(np.abs(each) <= noise, 0.0, each) for each in (self.theta, self.copies)))
+
     def where(self, chosen: NDArray[np.bool_], other: Estimates) -> Estimates:
         """These estimates in the chosen cells, and others elsewhere."""
         return Estimates(np.where(chosen, self.theta, other.theta), np.where(chosen, self.copies, other.copies))
@@ -93,12 +102,12 @@ def shrunk(corrected: Estimates, merged: Floats, stale: Floats, share_drawn: flo
 
     A correction of one row weighs it up by 1/m, which is free of bias and far off nearly always. It is multiplied by 1 - V / D^2
     (at least 0), D being the correction and V its variance, as James and Stein shrink averages: a single change is then counted
-    once, and one of many rows keeps its weight.
+    once, and one of many rows keeps its weight. Of a cell that has no stale rows, all of the value is a correction.
     """
     groups = max(len(corrected.copies), 2)
     variance = (1 - share_drawn) * (groups - 1) / groups * (corrected.deviations**2).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = 1 - variance / (corrected.theta - stale) ** 2
+        shares = 1 - variance / (corrected.theta - np.nan_to_num(stale)) ** 2
     kept = np.clip((shares - share_drawn) / (1 - share_drawn), 0.0, 1.0)  # what is known is a share m of the whole correction
     kept = np.where(np.isfinite(kept), kept, 0.0)
     found = merged + kept * (corrected.theta - merged)

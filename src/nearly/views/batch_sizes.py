@@ -8,7 +8,7 @@ corrected by a sample, which is cleaned meanwhile (SVC, section 12.2.2).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from nearly.views.states import Refresh
 
 def smallest_batch(refreshes: Sequence[Refresh], rows_per_second: float) -> int:
     """The least number of changed rows whose refreshes keep up with so many a second, by what past refreshes took."""
-    if not rows_per_second > 0:
-        raise SchemaError(f"rows_per_second={rows_per_second!r} must be greater than 0")
+    if not isinstance(rows_per_second, int | float) or not 0 < rows_per_second < inf:
+        raise SchemaError(f"rows_per_second={rows_per_second!r} must be a number greater than 0")
     known = [each for each in refreshes if each.changes and each.strategy != WHOLE]
     if len({each.changes for each in known}) < 2:
         raise Unsupported("refreshes of two different numbers of changed rows are needed to tell; refresh more often first")

@@ -28,6 +28,7 @@ from nearly.views.kept_values import values_now
 from nearly.views.maintenance import Maintenance, Overtaken
 from nearly.views.moving import definition_of, redefined
 from nearly.views.reasons import told
+from nearly.views.sampling.asking import check_share
 from nearly.views.sampling.samples import Samples
 from nearly.views.schedule import Schedule
 from nearly.views.states import Refresh, State, state_of, versions_of
@@ -52,9 +53,8 @@ class ViewOptions:
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
             raise SchemaError(f"policy={self.policy!r} must be one of {', '.join(map(repr, POLICIES))}")
-        sample = self.sample
-        if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int | float) or not 0 < sample <= 1):
-            raise SchemaError(f"sample={sample!r} must lie above 0 and be at most 1: it is a share of the view")
+        if self.sample is not None:
+            check_share(self.sample)
         if not isinstance(self.key, str | list | tuple):
             raise SchemaError(f"key={self.key!r} must be names of the view's columns")
 

@@ -226,6 +226,14 @@ def test_bad_input(db: nearly.Session) -> None:
         view.query("select count(*) from visits", method="best")
     with pytest.raises(SchemaError, match="sample=2 must lie above 0"):
         view.query("select count(*) from visits", sample=2)
+    with pytest.raises(SchemaError, match=r"sample='0\.1' must lie above 0"):
+        view.query("select count(*) from visits", sample="0.1")  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="sample=-1 must lie above 0"):
+        view.clean(-1)
+    with pytest.raises(SchemaError, match="an outlier index of 'many' records is none"):
+        view.index_outliers("log", "bytes", "many")  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match="deviations=nan"):
+        view.index_outliers("log", "bytes", deviations=float("nan"))
     with pytest.raises(SchemaError, match="confidence=1"):
         view.query("select count(*) from visits", confidence=1)
 
@@ -316,3 +324,99 @@ def test_outliers_of_groups_without_a_number_are_clean(own: nearly.Session, tmp_
     answer = view.query("select sum(t) as t from odds", method="corr", sample=0.1)
     truth = own.sql("select sum(v) as t from odd").exact().table["t"][0].as_py()
     assert abs(answer.table["t"][0].as_py() - truth) < 10_000
+
+
+@pytest.mark.parametrize("end", ["having sum(visits) > 1000", "having avg(bytes) > 1510", "order by s desc limit 5"])
+@pytest.mark.parametrize("method", ["auto", "corr"])
+def test_groups_that_an_estimate_hides_may_come(db: nearly.Session, end: str, method: str) -> None:
+    text = f"select owner, sum(visits) as s from visits group by owner {end}"
+    truth = {row["owner"] for row in fresh(db, text)}
+    answer = db.view("visits").query(text, method=method)
+    assert answer.unseen is not None
+    assert answer.unseen.most >= len(truth - set(answer.table["owner"].to_pylist()))
+    assert answer.unseen.most >= 40 - answer.table.num_rows
+
+
+def test_a_group_of_many_joined_rows_may_go_with_one_row_of_the_view(own: nearly.Session, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": range(2_000)}), tmp_path / "one.parquet")
+    pq.write_table(pa.table({"id": np.arange(2_000).repeat(100)}), tmp_path / "many.parquet")
+    own.register("one", str(tmp_path / "one.parquet"), key=["id"])
+    own.register("many", str(tmp_path / "many.parquet"))
+    view = own.create_view("ones", "select id from one", sample=0.1)
+    own.delete("one", where="id in (3, 500, 1200)")
+    answer = view.query("select ones.id, count(*) as n from ones join many on ones.id = many.id group by ones.id", sample=0.1)
+    assert answer.tentative is not None
+    going = dict(zip(answer.table["id"].to_pylist(), answer.tentative.to_pylist(), strict=True))
+    assert all(going.get(gone, True) for gone in (3, 500, 1_200))
+
+
+def test_an_expression_is_no_surer_than_its_parts(own: nearly.Session, tmp_path: Path) -> None:
+    """A sum of which next to nothing was drawn, and a number of rows that is well known."""
+    make = np.random.default_rng(4)
+    given = {"id": range(4_000), "x": np.where(make.random(4_000) < 0.002, 1e6, 0.0)}
+    pq.write_table(pa.table(given), tmp_path / "rare.parquet")
+    own.register("rare", str(tmp_path / "rare.parquet"), key=["id"])
+    view = own.create_view("rares", "select id, x from rare", sample=0.1)
+    own.delete("rare", where="id % 3 = 0")
+    answer = view.query("select sum(x) as s, sum(x) + count(*) as e, count(*) as n from rares", method="aqp", sample=0.1)
+    (low,), (high,) = answer.low.to_pylist(), answer.high.to_pylist()
+    assert low["s"] is None
+    assert (low["e"], high["e"]) == (None, None)
+    assert low["n"] < high["n"]
+
+
+def test_tickets_are_not_drawn_for_few_values(own: nearly.Session, tmp_path: Path) -> None:
+    """Ten values would save reading, and a tenth of them says nothing."""
+    make = np.random.default_rng(0)
+    pq.write_table(pa.table({"c": range(500), "region": make.integers(0, 300, 500)}), tmp_path / "customer.parquet")
+    bought = {"id": range(9_000), "c": make.integers(0, 500, 9_000), "kind": make.integers(0, 10, 9_000)}
+    pq.write_table(pa.table(bought), tmp_path / "bought.parquet")
+    own.register("customer", str(tmp_path / "customer.parquet"), key=["c"])
+    own.register("bought", str(tmp_path / "bought.parquet"), key=["id"])
+    own.create_view(
+        "kinds", "select kind, region, count(*) as n from bought b join customer c on b.c = c.c group by kind, region", sample=0.1
+    )
+    own.delete("bought", where="id % 9 = 0")
+    own.view("kinds").clean(0.1)
+    assert set(own._views.samples._held["kinds"].view.drawn_by) == {"kind", "region"}
+
+
+def test_a_stale_answer_is_what_is_stored_and_sure_of_no_row(db: nearly.Session) -> None:
+    text = "select video, visits from visits where owner = 7"
+    answer = db.view("visits").query(text, method="stale")
+    stored = db.sql(text).exact().table
+    assert sorted(answer.table.to_pylist(), key=str) == sorted(stored.to_pylist(), key=str)
+    assert (answer.source, answer.progress, answer.error, answer.unseen) == ("view visits (stale)", 0.0, float("inf"), None)
+    groups = db.view("visits").query("select owner, sum(visits) as s from visits group by owner", method="stale")
+    for each in (answer, groups):
+        assert each.tentative is not None
+        assert each.tentative.to_pylist() == [True] * each.table.num_rows
+
+
+def test_the_error_of_a_selection_counts_what_was_not_drawn(own: nearly.Session) -> None:
+    """Where no change was drawn, any number of rows may be wrong."""
+    view = own.view("visits").refresh()
+    own.insert("log", log_rows(20 * VISITS, 1, 5))
+    for share in (0.01, 0.3):
+        answer = view.query("select video, visits from visits", method="corr", sample=share)
+        if answer.stats["changes"]["updated"][0] == 0:
+            assert answer.error == float("inf")
+
+
+def test_rows_of_a_selection_that_were_not_drawn_are_as_unsure_as_their_number(db: nearly.Session) -> None:
+    """What is clean is known; how many others came is as far off as the number of all that came."""
+    answer = db.view("visits").query("select video from visits where visits > 11", method="corr", sample=0.7)
+    estimate, _, high = answer.stats["changes"]["added"]
+    assert answer.unseen is not None
+    assert answer.unseen.most - answer.unseen.estimate == pytest.approx(high - estimate)
+
+
+def test_a_stale_answer_without_a_sample_gets_exact_in_the_end(own: nearly.Session) -> None:
+    """Of a view that is computed anew each time no sample is cleaned; iterating refreshes it."""
+    bag = own.create_view("bag", "select owner, visits from visits where visits > 15", policy="full")
+    own.insert("log", log_rows(30 * VISITS, 4_000, 5))
+    first, last = bag.query("select owner, count(*) as n from bag group by owner order by owner", method="stale")
+    assert (first.exact, last.exact) == (False, True)
+    assert first.tentative is not None
+    assert first.tentative.to_pylist() == [True] * first.table.num_rows
+    assert not bag.stale

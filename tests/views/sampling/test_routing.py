@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearly
+from nearly.answer import Answer
 from nearly.errors import Unsupported
+from nearly.views.sampling import asking
 from tests.fixtures.driver_only import driver_only
 
 ROWS, ITEMS = 60_000, 3_000
@@ -78,6 +81,20 @@ def test_the_view_that_is_asked_for_is_cleaned_to_the_end(db: nearly.Session) ->
     assert not db.view("daily").stale
     assert db.sql(TEXT).exact().source == "view daily"
     assert answers[-1].table.equals(db.sql(TEXT, kernel="native").exact().table)
+
+
+def test_every_look_at_a_goal_has_its_share_of_failure(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever stops at the first narrow answer of several is not deceived more often than by one."""
+    looks: list[int | None] = []
+
+    class Told(asking.Estimation):
+        def answer(self, stats: dict[str, Any]) -> Answer:
+            looks.append(self.look)
+            return super().answer(stats)
+
+    monkeypatch.setattr(asking, "Estimation", Told)
+    assert db.sql(TEXT, using="daily").run(error=1e-9).exact
+    assert looks == [1, 2]
 
 
 def test_what_a_sample_does_not_tell_is_left_to_the_tables(db: nearly.Session) -> None:

@@ -65,6 +65,7 @@ class Sampled:
     tickets: NDArray[np.int64]
     is_sum: bool = True
     replicated: bool = True
+    together: float = 1.0
 
     def __post_init__(self) -> None:
         given, self.strata, self.count = self.given, Strata(SHARE), len(self.given.before)

@@ -6,7 +6,7 @@ Iterating cleans more and more tickets, each answer is nearer to the exact one, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from nearly.answer import Answer
@@ -20,7 +20,7 @@ from nearly.plan.nodes import BoundQuery, Plan, Project, Scan, passed
 from nearly.rewrite.passes import rewrite
 from nearly.rewrite.sample.sampled_query import core_parts, sampled_query
 from nearly.views.sampling.cells import Cells
-from nearly.views.sampling.cleaning import StaleView, cleaned, drawn_stored
+from nearly.views.sampling.cleaning import StaleView, cleaned, drawn_stored, untouched
 from nearly.views.sampling.estimation import Estimation
 from nearly.views.sampling.linear import AQP, AUTO, CORR, STALE_ONLY
 from nearly.views.sampling.outliers import SureRows, with_sure
@@ -58,6 +58,12 @@ def check_method(method: str) -> None:
         raise SchemaError(f"method={method!r} must be one of {', '.join(map(repr, METHODS))}")
 
 
+def check_share(sample: Any) -> None:
+    """Refuse what is no share of a view."""
+    if isinstance(sample, bool) or not isinstance(sample, int | float) or not 0 < sample <= 1:
+        raise SchemaError(f"sample={sample!r} must lie above 0 and be at most 1: it is a share of the view")
+
+
 @dataclass(frozen=True, slots=True)
 class StaleQuestion:
     """A query, and how it is to be answered."""
@@ -67,6 +73,11 @@ class StaleQuestion:
     confidence: float
     look: int | None = None
     """Which of several looks this is, for whoever stops at one that is narrow."""
+
+    @property
+    def again(self) -> StaleQuestion:
+        """The question at the next look."""
+        return self if self.look is None else replace(self, look=self.look + 1)
 
 
 @dataclass
@@ -127,6 +138,7 @@ class Asking:
             share = min(share * GROWTH, 1.0)
             if share >= NEARLY_ALL:
                 break
+            self.question = self.question.again
             yield self._estimated(share)
         yield self._exact()
 
@@ -140,7 +152,8 @@ class Asking:
         query, confidence = self.question.query, self.question.confidence
         with self.engine.reading(self.tables):
             if is_selection(query.plan):
-                return Selection(self.engine, query, self.view, self._clean(share), confidence).answer()
+                sample = untouched(self.view) if self.question.method == STALE_ONLY else self._clean(share)
+                return Selection(self.engine, query, self.view, sample, confidence).answer()
             sampled = sampled_query(query.plan, self.view.table.name)
             parts = core_parts(sampled.core, FreshNames("core"))
             sample = self._clean(share)

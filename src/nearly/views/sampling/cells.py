@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,9 +53,20 @@ class Cells:
         return self.query.rows(self.sample.weighted(self.query.scan))
 
     @cached_property
+    def _drawn(self) -> SampledRows:
+        return self.draw(tuple(each.source for each in self.query.scan.fields))
+
+    @cached_property
     def _inputs(self) -> dict[str, pa.Table]:
-        found = self.draw(tuple(each.source for each in self.query.scan.fields))
-        return {**self.sample.inputs, DRAWN: found.units(self.strata, self.strata.drawn, SURE_DRAWN)}
+        return {**self.sample.inputs, DRAWN: self._drawn.units(self.strata, self.strata.drawn, SURE_DRAWN)}
+
+    @cached_property
+    def together(self) -> float:
+        """How many of the view's rows share a ticket, clusters weighed by their size; infinite where none was drawn to tell."""
+        if set(self.sample.key) <= set(self.sample.drawn_by):
+            return 1.0
+        _, times = np.unique(self._drawn.tickets[~self._drawn.sure], return_counts=True)
+        return float((times * times).sum() / times.sum()) if len(times) else math.inf
 
     def run(self, plan: Plan, inputs: dict[str, pa.Table] | None = None) -> pa.Table:
         """A plan over stored tables, the sample, and what else is given, by the driver's engine."""

@@ -192,18 +192,22 @@ class Estimation:
         return {"exceeding": found} if found else {}
 
     def _changes(self, rows: Integers) -> RowChanges:
-        """Which rows the answer may get or lose: groups of rows that were not drawn, and groups whose rows may all be gone."""
+        """Which rows the answer may get or lose: groups of rows that were not drawn, and groups whose rows may all be gone.
+
+        Of groups that are known, a test of estimates or a limit may hide any for now.
+        """
         if not self.cells.parts.keys and not self.cells.query.filtered:
             return RowChanges()
         if self.method == STALE_ONLY:
-            return RowChanges(False, None, None, math.inf)
+            return RowChanges(False, None, pa.array([True] * len(rows), pa.bool_()), math.inf)
         if not self.cells.parts.keys:  # there is one row, or none
             return RowChanges(False, UnseenRows(0.0, 1.0 - len(rows)), pa.array([True] * len(rows), pa.bool_()), math.inf)
-        failure = 1 - self.confidence
-        unseen = self._unseen(failure)
+        unseen = self._unseen(1 - self.confidence)
         if self.cells.query.filtered or self.cells.query.limited:
+            hidden = int(np.count_nonzero(self._shown)) - len(rows)
+            unseen = UnseenRows(unseen.estimate, unseen.most + hidden)
             return RowChanges(False, unseen, pa.array([True] * len(rows), pa.bool_()), math.inf)
-        going = self._may_go(failure)[rows]
+        going = self._may_go[rows]
         tentative = pa.array(going, pa.bool_()) if going.any() else None
         lacking = unseen.most / len(rows) if len(rows) else math.inf if unseen.most else 0.0
         return RowChanges(
@@ -228,17 +232,18 @@ class Estimation:
             return UnseenRows(estimate, float(math.floor(max(most, estimate))) if share < 1 else 0.0)
         return UnseenRows(estimate, float(math.floor(most)) if share < 1 else 0.0)
 
-    def _may_go(self, failure: float) -> NDArray[np.bool_]:
-        """Groups that may be gone: no larger than the number of rows that may have gone, as far as the sample tells."""
+    @property
+    def _may_go(self) -> NDArray[np.bool_]:
+        """Groups that may be gone: those of which no clean row is known, however many rows they had.
+
+        Rows that share a ticket go together, and are drawn together or not at all.
+        """
         old, new = self.cells.drawn_rows()
-        share = self.cells.strata.share
-        gone = float(np.maximum(old - new, 0).sum())
+        gone = np.maximum(old - new, 0).any()
         lasting, decisive = self.cells.sample.lasting, self.cells.query.decisive
-        if share >= 1 or (not gone and lasting and decisive <= lasting):
+        if self.cells.strata.share >= 1 or (not gone and lasting and decisive <= lasting):
             return np.zeros(self.cells.count, dtype=bool)
-        most = special.gammaincinv(gone + 1, 1 - failure) / share
-        direct = self.cells.rows_of(DIRECT) * share
-        return np.asarray((direct <= HALF_A_ROW) & (self.cells.rows_of(MERGED) <= most))
+        return np.asarray(self.cells.rows_of(DIRECT) <= HALF_A_ROW)
 
 
 def _shown_as_is(cells: Cells) -> dict[str, str]:

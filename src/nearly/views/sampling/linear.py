@@ -23,7 +23,7 @@ from nearly.estimate.corrections import (
     shrunk,
 )
 from nearly.estimate.evidence import Evidence, nothing
-from nearly.estimate.intervals import Interval
+from nearly.estimate.intervals import FEWEST_SEEN, Interval
 from nearly.views.sampling.strata import CORRECTED, DIRECT, MERGED, STALE, Strata
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,13 @@ class Estimated:
     def of(self, rows: Integers) -> Estimated:
         """What counts for intervals, in some groups."""
         trusted = None if self.trusted is None else self.trusted[rows]
-        return Estimated(self.chosen, self.changed[rows], self.direct, trusted=trusted)
+        return Estimated(self.chosen.of(rows), self.changed[rows], self.direct.of(rows), trusted=trusted)
+
+    @property
+    def told(self) -> NDArray[np.bool_]:
+        """Of which cells enough groups of tickets tell something: of the changes, or of the rows themselves."""
+        by_changes = (self.changed >= FEWEST_CHANGED) & (self.chosen.support >= FEWEST_SEEN)
+        return np.asarray(by_changes | (self.direct.support >= FEWEST_SEEN), dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class DrawnRows:
 
     def of(self, rows: Integers) -> DrawnRows:
         """Those of some cells."""
-        return DrawnRows(Estimates(self.counted.theta[rows], self.counted.copies[:, rows]), self.changed[rows])
+        return DrawnRows(self.counted.of(rows), self.changed[rows])
 
 
 class Sums(Protocol):
@@ -81,6 +87,9 @@ class Sums(Protocol):
 
     @property
     def replicated(self) -> bool: ...
+
+    @property
+    def together(self) -> float: ...
 
     def values(self, name: str, kind: int, /) -> Floats: ...
 
@@ -96,15 +105,18 @@ class Sums(Protocol):
 def bounded(
     shown: Estimates, direct: Estimates, parts: Sequence[Estimated], quotient_of: DrawnRows | None, behind: Evidence
 ) -> Interval:
-    """The intervals of a value made of some aggregates: of what is no total there are none of its own from few changed rows."""
+    """The intervals of a value made of some aggregates: of what is no total there are none of its own from few changed rows.
+
+    There is none where a part is hardly known: that others vary does not tell how far it is off.
+    """
     groups = np.min([each.changed for each in parts], axis=0)
     if quotient_of is None:
         found = interval_of(shown, groups, direct, behind)
     else:
         enough = (groups == MANY) | (quotient_of.changed >= FEWEST_ROWS)
         found = interval_of(shown, np.where(enough, groups, 0), direct, behind, quotient_of.counted)
-    known = [each.trusted for each in parts if each.trusted is not None]
-    return found.only(np.asarray(np.logical_and.reduce([np.ones(len(groups), dtype=bool), *known]), dtype=bool))
+    known = [each.told for each in parts] + [each.trusted for each in parts if each.trusted is not None]
+    return found.only(np.asarray(np.logical_and.reduce(known), dtype=bool))
 
 
 def linear_column(cells: Sums, name: str, behind: Evidence, method: str) -> Estimated:
@@ -120,7 +132,8 @@ def linear_column(cells: Sums, name: str, behind: Evidence, method: str) -> Esti
 def _of_count(cells: Sums, name: str, found: Estimated, behind: Evidence) -> Interval:
     """The intervals of a number of rows: those of corrections that rest on few changes allow for changes that were not drawn."""
     usual = interval_of(found.chosen, found.changed, found.direct, behind)
-    counted = interval_of_count(cells.estimates(name, CORRECTED), cells.values(name, STALE), found.direct, behind)
+    corrected, stale = cells.estimates(name, CORRECTED), cells.values(name, STALE)
+    counted = interval_of_count(corrected, stale, found.direct, behind, cells.together)
     few = (found.changed < FEWEST_CHANGED) & ~counted.withheld
     low = np.where(few, np.fmin(counted.low, found.chosen.theta), usual.low)
     high = np.where(few, np.fmax(counted.high, found.chosen.theta), usual.high)
@@ -138,11 +151,10 @@ def _trusted(cells: Sums, name: str, behind: Evidence) -> NDArray[np.bool_]:
 
 def _linear(cells: Sums, name: str, method: str) -> Estimated:
     """The estimates; a spread that is corrected has the interval of the direct estimate, made long enough for it."""
-    direct, corrected = cells.estimates(name, DIRECT), cells.estimates(name, CORRECTED)
-    many = np.full(cells.count, MANY)
+    stale, many = cells.values(name, STALE), np.full(cells.count, MANY)
     if method == STALE_ONLY:
-        theta = cells.values(name, STALE)
-        return Estimated(unbounded(theta, cells), many, unbounded(theta, cells), none_of(cells.count))
+        return Estimated(unbounded(stale, cells), many, unbounded(stale, cells), none_of(cells.count))
+    direct, corrected = (cells.estimates(name, kind).without_rounding(stale) for kind in (DIRECT, CORRECTED))
     if method == AQP:
         return Estimated(direct, many, direct)
     support = np.zeros_like(corrected.support) if cells.is_spread(name) else corrected.support
@@ -150,7 +162,7 @@ def _linear(cells: Sums, name: str, method: str) -> Estimated:
         return Estimated(corrected, support, direct)
     share = share_of_correction(direct, corrected)
     chosen, changed = mixed(direct, corrected, share), np.where(share > 0, support, many)
-    merged, stale, drawn = cells.values(name, MERGED), cells.values(name, STALE), cells.strata.share
+    merged, drawn = cells.values(name, MERGED), cells.strata.share
     if not cells.replicated:
         changed = cells.changed_groups()
         careful = merged + (1 - 1 / np.maximum(changed, 1)) * (corrected.theta - merged)

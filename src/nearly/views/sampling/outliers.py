@@ -52,8 +52,10 @@ class OutlierIndex:
             raise SchemaError(
                 "an outlier index has a size, a number of standard deviations, or a range that is not outlying: one of them"
             )
-        if self.size is not None and self.size < 1:
-            raise SchemaError(f"an outlier index of {self.size} records is none")
+        if self.size is not None and (not isinstance(self.size, int) or self.size < 1):
+            raise SchemaError(f"an outlier index of {self.size!r} records is none")
+        if self.deviations is not None and (not isinstance(self.deviations, int | float) or not self.deviations >= 0):
+            raise SchemaError(f"deviations={self.deviations!r} must be a number that is not negative")
 
     def range(self, engine: Engine, table: Table) -> tuple[float | None, float | None]:
         """The values that are not outlying lie between these."""
@@ -145,12 +147,12 @@ def _without(rows: SampledRows, keys: pa.Table, key: tuple[str, ...]) -> Sampled
 
 def _among(rows: pa.Table, keys: pa.Table, key: tuple[str, ...]) -> NDArray[np.int64]:
     """The places of the rows whose key is among some."""
-    wanted = set(zip(*(map(_comparable, keys[name].to_pylist()) for name in key), strict=True))
-    found = zip(*(map(_comparable, rows[name].to_pylist()) for name in key), strict=True)
+    wanted = set(zip(*(map(comparable, keys[name].to_pylist()) for name in key), strict=True))
+    found = zip(*(map(comparable, rows[name].to_pylist()) for name in key), strict=True)
     return np.array([place for place, each in enumerate(found) if each in wanted], dtype=np.int64)
 
 
-def _comparable(value: Any) -> Any:
+def comparable(value: Any) -> Any:
     """A value that is equal to itself: in a key, NaN is NaN."""
     return value if value == value else "NaN"  # noqa: PLR0124
 

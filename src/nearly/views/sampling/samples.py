@@ -7,6 +7,7 @@ moves. When all of it is clean, it is the refresh of the view, and is committed 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,17 @@ from nearly.views.kept_groups import drop_groups
 from nearly.views.maintenance import Maintenance
 from nearly.views.moving import Move, definition_of
 from nearly.views.reasons import told
-from nearly.views.sampling.asking import DEFAULT_SHARE, EXACT, Asking, StaleQuestion, ViewAnswer, check_method, with_later
+from nearly.views.sampling.asking import (
+    DEFAULT_SHARE,
+    EXACT,
+    FEW_ROWS,
+    Asking,
+    StaleQuestion,
+    ViewAnswer,
+    check_method,
+    check_share,
+    with_later,
+)
 from nearly.views.sampling.cleaning import StaleView, cleaned, untouched
 from nearly.views.sampling.lasting import lasting
 from nearly.views.sampling.linear import AUTO, STALE_ONLY
@@ -82,8 +93,8 @@ class Samples:
     def query(self, name: str, text: str, method: str, confidence: float, share: float | None) -> Answer:
         """The answer of a view to a query: exact where it is fresh, else by a method and a share that is cleaned."""
         check_method(method)
-        if share is not None and not 0 < share <= 1:
-            raise SchemaError(f"sample={share!r} must lie above 0 and be at most 1: it is a share of the view")
+        if share is not None:
+            check_share(share)
         with self._lock:
             held = self._stale(name)
             if held is None:
@@ -135,6 +146,7 @@ class Samples:
 
     def clean(self, name: str, share: float) -> CleanSample | None:
         """Have a share of a view clean; None where it is fresh."""
+        check_share(share)
         with self._lock:
             held = self._stale(name)
             if held is None:
@@ -154,13 +166,18 @@ class Samples:
             found = self._engine.run(self._engine.prepare(text)).table
             columns = [pa.nulls(found.num_rows, column.type) for column in found.columns]
             nothing = pa.Table.from_arrays(columns, schema=found.schema)
-            answer = Answer(found, *(nothing,) * 4, 0.0, False, confidence, float("inf"), f"view {name} (stale)")
-            return with_later(answer, lambda: iter(()))
+            going = pa.array([True] * found.num_rows, pa.bool_())
+            answer = Answer(found, *(nothing,) * 4, 0.0, False, confidence, math.inf, f"view {name} (stale)", tentative=going)
+            return with_later(answer, lambda: iter([self._refreshed(name, text, confidence, reason)]))
         if method not in (AUTO, EXACT):
             raise Unsupported(reason)
+        return with_later(self._refreshed(name, text, confidence, reason), lambda: iter(()))
+
+    def _refreshed(self, name: str, text: str, confidence: float, reason: str) -> Answer:
+        """The exact answer of a view after its refresh."""
         self._maintenance.refresh(name)
         exact = self._engine.run(self._engine.prepare(text)).table
-        return with_later(Answer.exactly(exact, f"view {name}", confidence, {"reason": reason}), lambda: iter(()))
+        return Answer.exactly(exact, f"view {name}", confidence, {"reason": reason})
 
     def _prepared(self, view: StaleView, text: str) -> Prepared:
         tables = {table.name: table for table in (view.table, *view.after.values())}
@@ -216,13 +233,16 @@ class Samples:
         return len(logged) < now.version - was.version or any(batch.updated or batch.deleted for batch in logged.values())
 
     def _effect(self, view: StaleView, columns: tuple[Column, ...]) -> float:
-        """The mean square of the number of stored rows by value of some columns, over the squared mean."""
+        """The mean square of the number of stored rows by value of some columns, over the squared mean.
+
+        Columns of few values are no good, however even: a sample has few of these, each with many rows, or none.
+        """
         names = [view.columns[view.plan.columns.index(column)] for column in columns]
         fields = tuple(Field(f"effect_{name}", name, column.type) for name, column in zip(names, columns, strict=True))
         scan = Scan(view.table.name, fields, version=view.table.version)
         counted = GroupBy(scan, passed(scan.columns), (Output("times", AggregateCall(LONG, "count", ())),))
         times = self._engine.at([view.table]).native.run_here(rewrite(counted))["times"].to_numpy().astype(float)
-        return float(np.mean(times**2) / np.mean(times) ** 2) if len(times) else 1.0
+        return float(np.mean(times**2) / np.mean(times) ** 2) if len(times) >= FEW_ROWS else math.inf
 
     def _keep(self, held: Held, sample: CleanSample) -> None:
         with self._lock:

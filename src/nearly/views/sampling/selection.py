@@ -26,6 +26,7 @@ from nearly.plan.nodes import BoundQuery, Field, Filter, Output, Plan, Project, 
 from nearly.rewrite.passes import rewrite
 from nearly.rewrite.sample.sampled_query import UNIT
 from nearly.views.sampling.cleaning import StaleView
+from nearly.views.sampling.outliers import comparable
 from nearly.views.sampling.sample import PIECES, STALE_ROW, CleanSample, given
 from nearly.views.sampling.strata import SURE_NEW
 
@@ -40,6 +41,20 @@ def is_selection(plan: Plan) -> bool:
     while isinstance(node, Project | Filter | Sort):
         node = node.child
     return isinstance(node, Scan)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """A number of rows that changed: estimate, low and high, NaN where that is not known, and how many of them are clean."""
+
+    told: tuple[float, float, float]
+    clean: float
+
+    @property
+    def left(self) -> UnseenRows:
+        """How many are not clean yet."""
+        estimate, _, high = self.told
+        return UnseenRows(max(estimate - self.clean, 0.0), math.inf if math.isnan(high) else max(high - self.clean, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +77,16 @@ class Selection:
         sides = Sides.of(shown.select([column.name for column in self.query.plan.columns]), self.query)
         evolving = [place for place, name in enumerate(self._origins(scan)) if name not in self.view.key]
         sides = _opened(sides, evolving, stale) if share < 1 else sides
+        tentative, name = pa.array(stale, pa.bool_()), self.view.table.name
+        if not share:
+            return assemble(
+                self.query, sides, RowChanges(False, None, tentative, math.inf), share, self.confidence, {}, f"view {name} (stale)"
+            )
         counts = self._counts(scan)
-        estimate, _, most = (each * (1 - share) for each in counts["added"])
-        coming = UnseenRows(max(estimate, 0.0), math.inf if math.isnan(most) else max(most, 0.0))
-        wrong = sum(each[0] for each in counts.values()) * (1 - share)
-        changes = RowChanges(share >= 1, coming, pa.array(stale, pa.bool_()), wrong / max(shown.num_rows, 1))
-        source = f"view {self.view.table.name} (corrected)"
-        return assemble(self.query, sides, changes, share, self.confidence, {"changes": counts}, source)
+        wrong = sum(each.left.most for each in counts.values())
+        changes = RowChanges(share >= 1, counts["added"].left, tentative, wrong / max(shown.num_rows, 1))
+        stats = {"changes": {kind: each.told for kind, each in counts.items()}}
+        return assemble(self.query, sides, changes, share, self.confidence, stats, f"view {name} (corrected)")
 
     def _run(self, plan: Plan) -> pa.Table:
         return self.engine.native.run_here(rewrite(plan), self.sample.inputs)
@@ -90,8 +108,8 @@ class Selection:
                 }
         return [origin.get(column.name) for column in self.query.plan.columns]
 
-    def _counts(self, scan: Scan) -> dict[str, tuple[float, float, float]]:
-        """How many rows of the selection were updated, added and deleted in all: estimate, low and high."""
+    def _counts(self, scan: Scan) -> dict[str, ChangedRows]:
+        """How many rows of the selection were updated, added and deleted in all."""
         strata, key = self.sample.strata, self.view.key
         extra = tuple(Field(f"{name}_identity", name, self.view.column(name).type) for name in key)
         whole = replace(scan, fields=(*scan.fields, *extra))
@@ -100,7 +118,7 @@ class Selection:
         found = self._run(_carrying(self.query.plan, scan, named, (*(Column(e.type, e.name) for e in extra), UNIT)))
         sides: dict[tuple[Any, ...], set[bool]] = {}
         groups: dict[tuple[Any, ...], int] = {}
-        identities = zip(*(found[each.name].to_pylist() for each in extra), strict=True)
+        identities = zip(*(map(comparable, found[each.name].to_pylist()) for each in extra), strict=True)
         for identity, unit in zip(identities, found[UNIT.name].to_pylist(), strict=True):
             sides.setdefault(identity, set()).add(unit == SURE_NEW or unit >= strata.new.start)
             groups[identity] = -1 if unit <= SURE_NEW else int(strata.group_of(np.array(unit)))
@@ -114,13 +132,13 @@ class Selection:
                 totals[kind][groups[identity]] += 1
         return {kind: self._total(totals[kind], sure[kind]) for kind in KINDS}
 
-    def _total(self, groups: Floats, sure: int) -> tuple[float, float, float]:
+    def _total(self, groups: Floats, sure: int) -> ChangedRows:
         strata = self.sample.strata
         theta = groups.sum() / strata.share + sure
         copies = (groups.sum() - groups) * strata.groups / ((strata.groups - 1) * strata.share) + sure
         behind = Evidence(strata.share, strata.groups, np.ones(strata.groups), self.confidence)
         found = behind.interval([theta], copies[:, None], int(np.count_nonzero(groups)))
-        return float(theta), float(found.low[0]), float(found.high[0])
+        return ChangedRows((float(theta), float(found.low[0]), float(found.high[0])), float(groups.sum()) + sure)
 
 
 def _carrying(plan: Plan, scan: Scan, rows: Plan, extra: tuple[Column, ...]) -> Plan:
