@@ -261,6 +261,15 @@ def test_statements(db: nearly.Session) -> None:
     assert db.views == ()
 
 
+def test_a_view_of_what_it_was_can_be_dropped(db: nearly.Session) -> None:
+    db.create_view("totals", TOTALS)
+    db.execute("create or replace materialized view totals as select shop, n from totals version as of 1 where n > 1")
+    db.view("totals").refresh()
+    assert rows(db, "select shop from totals") == [{"shop": "a"}, {"shop": "b"}]
+    db.drop_view("totals")
+    assert db.views == ()
+
+
 def test_policies(db: nearly.Session) -> None:
     with pytest.raises(Unsupported, match="WINDOW_WITHOUT_PARTITION"):
         db.create_view("w", "select id, row_number() over (order by price) as r from sales", policy="incremental")

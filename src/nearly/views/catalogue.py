@@ -247,7 +247,7 @@ class Views:
         self.maintenance.unpin(table.name, state)
 
     def refuse_needed(self, name: str) -> None:
-        """Refuse to drop a table or view that views are made of."""
-        above = self.maintenance.above(name)
+        """Refuse to drop a table or view that other views are made of; a view may be made of what it was itself."""
+        above = [each for each in self.maintenance.above(name) if each.lower() != name.lower()]
         if above:
             raise SchemaError(f"{name!r} is needed by view {', '.join(map(repr, above))}; use db.drop_view first")
