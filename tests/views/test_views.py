@@ -325,6 +325,7 @@ def test_tables_that_are_emptied_and_filled(db: nearly.Session) -> None:
 @pytest.mark.parametrize(("code", "kind", "message"), [
     ("db.create_view('sales', 'select 1 as x')", SchemaError, "there is a table 'sales' already"),
     ("db.create_view('v', 'select 1 as x, 2 as X')", SchemaError, "two columns of the view are called 'x'"),
+    ("db.create_view('v', 'select id as Nearly_Row from sales')", Unsupported, "no view can have a column 'Nearly_Row'"),
     ("db.create_view('v', 'select nothing from sales')", UnknownName, "unknown column 'nothing'"),
     ("db.create_view('v', 'delete from sales')", NearlyError, "only a query"),
     ("db.create_view('a b', 'select 1 as x')", SchemaError, "cannot name a table"),
