@@ -13,7 +13,7 @@ import pytest
 
 import nearly
 from nearly.engine.deltas.versions import versions_of
-from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, Unsupported
+from nearly.errors import Conflict, EngineError, NearlyError, SchemaError, UnknownName, Unsupported
 from nearly.views.moving import Move
 from tests.fixtures.driver_only import driver_only
 
@@ -268,6 +268,36 @@ def test_a_view_of_what_it_was_can_be_dropped(db: nearly.Session) -> None:
     assert rows(db, "select shop from totals") == [{"shop": "a"}, {"shop": "b"}]
     db.drop_view("totals")
     assert db.views == ()
+
+
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("text", [None, "select shop from shops"])
+def test_a_view_that_is_dropped_while_it_is_refreshed(
+    db: nearly.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: bool, text: str | None
+) -> None:
+    """It does not come back, nor what was made under its name meanwhile take its rows or its versions."""
+    view = db.create_view("totals", TOTALS)
+    if typed:  # all rows are written anew
+        pq.write_table(SALES.set_column(2, "price", SALES["price"].cast(pa.decimal128(21, 2))), tmp_path / "typed.parquet")
+        db.register("sales", str(tmp_path / "typed.parquet"), key=["id"])
+    else:  # no row changes
+        db.insert("sales", [{"id": 9, "shop": "a", "price": 1}])
+        db.delete("sales", [{"id": 9}])
+    record = Move._record
+    with driver_only(tmp_path / "catalog") as other:
+
+        def recorded(*given: Any) -> Any:
+            other.drop_view("totals")
+            if text is not None:
+                other.create_view("totals", text)
+            return record(*given)
+
+        monkeypatch.setattr(Move, "_record", recorded)
+        with pytest.raises(Conflict, match="dropped or replaced by someone else meanwhile"):
+            view.refresh()
+    assert db.views == (() if text is None else ("totals",))
+    if text is not None:
+        assert (view.columns, view.versions) == (("shop",), {"shops": 1})
 
 
 def test_policies(db: nearly.Session) -> None:

@@ -112,7 +112,7 @@ class Maintenance:
                 if kept.keys() != state.groups.keys():  # those that are no longer asked for
                     drop_groups(self.engine, name, kept)
             elif moved != state:  # tables changed, and the views below did not
-                self.engine.catalog.commit_batches([], {table.name: moved.notes})
+                self.engine.catalog.commit_batches([], {table.name: moved.notes}, [table])
         self.pin(name)
         for each in (table, *self._groups(name)):
             if each.base.gone > COMPACTED or len(each.base.vectors) > COMPACTED_FILES:

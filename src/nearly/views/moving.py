@@ -261,7 +261,8 @@ class Move:
             staged = self._written(temporary, progress, definition.sample is not None)
             refuse_no_key(self.engine, NewRows.of(staged), definition.key and planned.key)
             done = self._record(WHOLE, told(reason), (staged.layout.rows, 0, self.table.rows), estimates)
-            return commit_whole(self.engine, self.table.name, planned, definition, staged, self._state(done), replaced=True)
+            state = self._state(done)
+            return commit_whole(self.engine, self.table.name, planned, definition, staged, state, replaced=True, known=self.table)
 
     def _compared(self, reason: Reason | None, estimates: Mapping[str, float], temporary: Path, progress: Progress | None) -> Table:
         """Commit in which rows those that were computed anew differ from those that are stored."""
