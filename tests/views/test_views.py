@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -298,6 +299,15 @@ def test_a_view_that_is_dropped_while_it_is_refreshed(
     assert db.views == (() if text is None else ("totals",))
     if text is not None:
         assert (view.columns, view.versions) == (("shop",), {"shops": 1})
+
+
+def test_a_function_that_is_replaced_changes_a_view(db: nearly.Session) -> None:
+    functions, text = db._engine.functions, "select id, plus(id) as more from sales"
+    for more in (1, 100):
+        functions.add("plus", lambda given, more=more: pc.add(given, more), "bigint")
+        view = db.create_view("w", text, there="keep").refresh()
+        assert rows(db, "select * from w") == rows(db, text, kernel="native")
+    assert view.table.version == 2
 
 
 def test_policies(db: nearly.Session) -> None:

@@ -17,6 +17,7 @@ from nearly.engine.storage.layouts import AT, Table
 from nearly.engine.writing.parquet_writer import Progress
 from nearly.errors import EngineError, UnknownName
 from nearly.plan.depth import deep_recursion
+from nearly.plan.syntax.parse import parse_query
 from nearly.plan.syntax.volatile import is_volatile
 from nearly.views.definition import RememberedPlans
 from nearly.views.kept_groups import drop_groups, noted
@@ -105,7 +106,7 @@ class Maintenance:
                 raise Overtaken
             moved = self._moved(state, pinned)
             definition = definition_of(table)
-            if moved.inputs != state.inputs or is_elsewhere(self.engine, definition) or is_volatile(definition.text):
+            if moved.inputs != state.inputs or is_elsewhere(self.engine, definition) or self._may_differ(definition.text):
                 self._expect()
                 table = Move(self.engine, table, state, moved, pinned, self.plans).done(progress)
                 kept = self.state(name).groups
@@ -118,6 +119,11 @@ class Maintenance:
             if each.base.gone > COMPACTED or len(each.base.vectors) > COMPACTED_FILES:
                 self.changes.compact_later(each)
         return table
+
+    def _may_differ(self, text: str) -> bool:
+        """Whether a query may have other rows over the same tables: later, by chance, or since a user's function is another."""
+        functions = self.engine.functions
+        return is_volatile(text) or (bool(functions.live()) and bool(functions.kept_for(parse_query(text))))
 
     def _expect(self) -> None:
         """Who reads a change first reads it for all views, those that other sessions made included."""
