@@ -15,6 +15,7 @@ import pytest
 import nearly
 from nearly.engine.deltas.versions import versions_of
 from nearly.errors import Conflict, EngineError, NearlyError, SchemaError, UnknownName, Unsupported
+from nearly.views.maintenance import Maintenance
 from nearly.views.moving import Move
 from tests.fixtures.driver_only import driver_only
 
@@ -228,6 +229,29 @@ def test_views_on_views_move_together(db: nearly.Session) -> None:
     for name in ("both", "top", "totals"):
         db.drop_view(name)
     db.drop("sales")
+
+
+def test_a_view_on_views_is_made_while_their_table_changes(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one moment: nobody waits for one in which the table rests."""
+    db.create_view("totals", TOTALS)
+    db.create_view("dearest", "select shop, max(price) as most from sales group by shop")
+    text = "select t.shop, t.n, d.most, s.id from {} t join {} d on t.shop = d.shop join sales s on s.shop = t.shop"
+    refresh, numbers = Maintenance._refresh, iter(range(100, 110))
+
+    def refreshed(*given: Any) -> Any:
+        db.insert("sales", [{"id": next(numbers), "shop": "c", "price": 7}])
+        return refresh(*given)
+
+    monkeypatch.setattr(Maintenance, "_refresh", refreshed)
+    view = db.create_view("both", text.format("totals", "dearest"))
+    assert view.stale == {"sales": 2}
+    monkeypatch.undo()
+    for _ in range(2):
+        below = (f"(select * from {name} version as of {db.view(name).table.version})" for name in ("totals", "dearest"))
+        then = text.format(*below).replace("sales s", f"sales version as of {view.versions['sales']} s")
+        assert rows(db, "select * from both") == rows(db, then, kernel="native")
+        view.refresh()
+    assert rows(db, "select count(*) as n from both") == rows(db, "select count(shop) as n from sales")
 
 
 def test_a_view_is_there_after_reopening(db: nearly.Session, tmp_path: Path) -> None:

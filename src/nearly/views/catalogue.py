@@ -150,14 +150,14 @@ class Views:
         drop_groups(self.engine, name, kept)
 
     def _planned(self, name: str, definition: ViewDefinition) -> PlannedView:
-        """The view's plans over inputs that are of the same tables: views below are refreshed where they are not."""
+        """The view's plans over inputs that are of the same tables, as one moment has them: views below are brought to that."""
         planned = plan_view(self.engine, definition.text, (), definition.key)
         below = [table.name for table in planned.inputs if table.view is not None and AT not in table.name]
         if any(name.lower() in map(str.lower, self.maintenance.below(each)) for each in below):
             raise SchemaError(f"view {name!r} would be made of itself")
-        for each in below:
-            self.maintenance.refresh(each)
-        inputs = [self.engine.catalog.table(each) for each in sorted(table.name for table in planned.inputs)]
+        names = sorted(table.name for table in planned.inputs)
+        together = self.maintenance.together(names)
+        inputs = [together[each.lower()] for each in names]
         planned = self.maintenance.plans.of(self.engine, name, definition.text, inputs, definition.key)  # as refreshes will ask
         told = [self.maintenance.leaves([table]) for table in planned.inputs]
         for one in told:

@@ -43,18 +43,25 @@ class Maintenance:
     changes: Changes
     plans: RememberedPlans = field(default_factory=RememberedPlans)
 
-    @deep_recursion()
     def refresh(self, name: str, progress: Progress | None = None) -> Table:
         """Bring a view, and those below it, to the present versions of their tables."""
+        return self.together([name], progress)[name.lower()]
+
+    @deep_recursion()
+    def together(self, names: Iterable[str], progress: Progress | None = None) -> dict[str, Table]:
+        """Tables of one moment, and views brought to these, by their names in small letters; the tables and views below, too."""
+        wanted = tuple(names)
         while True:
-            order = self.below(name)
-            pinned = {table.name.lower(): table for table in self.engine.catalog.together(self._leaves(order))}
+            views = [name for name in wanted if is_view(self.engine.catalog.table(name))]
+            order = list(dict.fromkeys(each for name in views for each in self.below(name)))
+            leaves = dict.fromkeys((*self._leaves(order), *(name for name in wanted if name not in views)))
+            pinned = {table.name.lower(): table for table in self.engine.catalog.together(leaves)}
             try:
                 for each in order:
                     pinned[each.lower()] = self._refresh(each, pinned, progress)
             except Overtaken:
                 continue
-            return pinned[name.lower()]
+            return pinned
 
     def below(self, name: str) -> list[str]:
         """A view and all views that it is made of, each after those that it needs."""
