@@ -366,6 +366,20 @@ def test_tables_that_are_registered_anew(db: nearly.Session, tmp_path: Path) -> 
     assert rows(db, "select * from totals") == rows(db, TOTALS, kernel="native")
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_key_that_is_none(db: nearly.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
+    """Nobody looks whether the files of a table have a key twice."""
+    if not whole:
+        monkeypatch.setattr(Move, "_too_much", lambda *_: None)
+    pq.write_table(pa.table({"id": [1, 1, 2], "v": [1, 1, 3]}), tmp_path / "twice.parquet")
+    db.register("twice", str(tmp_path / "twice.parquet"), key=["id"])
+    view = db.create_view("w", "select id, v from twice")
+    for condition in ("true", "id = 1"):
+        db.update("twice", {"v": "v + 1"}, condition)
+        view.refresh()
+        assert rows(db, "select * from w") == rows(db, "select id, v from twice", kernel="native")
+
+
 def test_nulls_that_come_later(db: nearly.Session) -> None:
     view = db.create_view("totals", TOTALS)
     db.insert("sales", [{"id": 6, "shop": "a", "price": None}, {"id": 7, "shop": "z", "price": None}])

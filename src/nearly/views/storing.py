@@ -317,6 +317,8 @@ def _change(engine: Engine, table: Table, came: pa.Table, went: pa.Table) -> Cha
         return Change(REFRESH, came, gone, places)
     matches = pairs(engine, came.select(key), gone.select(key))
     updates = matches.filter(pc.is_valid(matches["old"])).sort_by("old")
+    if matches.num_rows != came.num_rows or pc.count_distinct(updates["old"]).as_py() != updates.num_rows:
+        raise Mismatch  # the key of a table, which is taken at its word, is none
     others = matches.filter(pc.is_null(matches["old"])).sort_by("new")
     left = np.setdiff1d(np.arange(gone.num_rows), updates["old"].to_numpy())
     came = pa.concat_tables([came.take(updates["new"]), came.take(others["new"])])
