@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 from pathlib import Path
 from typing import Any
@@ -91,3 +92,38 @@ def test_the_rows_below_a_value_are_not_read_again(tmp_path: Path) -> None:
         db.delete("u", where="y = 10")
         view.refresh()
         assert db.sql("select k from above order by k").exact().table["k"].to_pylist() == [4, 5]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+def test_moments_at_the_ends_of_time_are_kept(tmp_path: Path, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the session's zone they are in years that Python has no name for."""
+    monkeypatch.setattr(Move, "_too_much", lambda *_: None)
+    ends = [dt.datetime(1, 1, 1, tzinfo=dt.UTC), dt.datetime(9999, 12, 31, 23, 59, tzinfo=dt.UTC)]
+    pq.write_table(pa.table({"k": [1, 2], "m": pa.array(ends, pa.timestamp("us", "UTC"))}), tmp_path / "t.parquet")
+    text = "select k from t where m < (select max(m) from t) and m > (select min(m) from t)"
+    with driver_only(tmp_path / "catalog", zone=zone) as db:
+        db.register("t", str(tmp_path / "t.parquet"))
+        view = db.create_view("w", text)
+        db.insert("t", [{"k": 3, "m": dt.datetime(2020, 1, 1, tzinfo=dt.UTC)}])
+        assert len(view.state.values) == 2
+        assert refreshed(db, "w", text) is not None
+        assert view.history[0].strategy != "whole"
+        kept, expected = kept_and_expected(db, view)
+        assert kept == expected
+
+
+def test_a_value_without_a_name_in_python_is_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Move, "_too_much", lambda *_: None)
+    days = pa.array([18_000, 18_001], pa.date32())
+    pq.write_table(pa.table({"k": [1, 2], "d": days}), tmp_path / "t.parquet")
+    text = "select k from t where d < (select max(d) from t)"
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("t", str(tmp_path / "t.parquet"))
+        view = db.create_view("w", text)
+        for far, kept in ((4_000_000, 0), (5_000_000, 0), (None, 1)):
+            if far is None:
+                db.delete("t", where="k > 2")
+            else:
+                db.insert("t", pa.table({"k": [far], "d": pa.array([far], pa.date32())}))
+            assert refreshed(db, "w", text) is not None
+            assert len(view.state.values) == kept

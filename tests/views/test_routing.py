@@ -92,6 +92,23 @@ def test_the_order_by_what_is_not_shown_is_kept(db: nearly.Session, text: str) -
     assert found.table.equals(db.sql(text, kernel="native").exact().table)
 
 
+def test_a_table_that_was_registered_anew_is_read_itself(db: nearly.Session, tmp_path: Path) -> None:
+    """Its old file, which the view is of, may be gone."""
+    text = "select city, count(*) as n from sales join shops on sales.shop = shops.shop group by city"
+    db.create_view("cities", text)
+    db.drop_view("daily")
+    pq.write_table(SHOPS.slice(0, 3), tmp_path / "fewer.parquet")
+    db.register("shops", str(tmp_path / "fewer.parquet"))
+    (tmp_path / "shops.parquet").unlink()
+    found = db.sql(text).exact()
+    assert (found.source, sum(found.table["n"].to_pylist())) == ("native", 216)
+    assert [answer.source for answer in db.sql(text)] == ["native"]
+    with pytest.raises(Unsupported, match="what changed in 'shops' is not known; refresh it"):
+        db.sql(text, using="cities").exact()
+    db.view("cities").refresh()
+    assert db.sql(text, using="cities").exact().table["n"].to_pylist() == found.table["n"].to_pylist()
+
+
 def test_a_view_of_rows_that_are_not_null_lacks_the_others(db: nearly.Session) -> None:
     db.insert("sales", [{"id": 900 + number, "shop": "s1", "day": None, "price": 1} for number in range(50)])
     db.create_view("dated", "select shop, count(*) as n from sales where day = day group by shop")

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import nearly
 from nearly.engine.deltas.versions import versions_of
-from nearly.errors import EngineError, NearlyError, SchemaError, UnknownName, Unsupported
+from nearly.errors import Conflict, EngineError, NearlyError, SchemaError, UnknownName, Unsupported
+from nearly.views.maintenance import Maintenance
 from nearly.views.moving import Move
 from tests.fixtures.driver_only import driver_only
 
@@ -229,6 +231,29 @@ def test_views_on_views_move_together(db: nearly.Session) -> None:
     db.drop("sales")
 
 
+def test_a_view_on_views_is_made_while_their_table_changes(db: nearly.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one moment: nobody waits for one in which the table rests."""
+    db.create_view("totals", TOTALS)
+    db.create_view("dearest", "select shop, max(price) as most from sales group by shop")
+    text = "select t.shop, t.n, d.most, s.id from {} t join {} d on t.shop = d.shop join sales s on s.shop = t.shop"
+    refresh, numbers = Maintenance._refresh, iter(range(100, 110))
+
+    def refreshed(*given: Any) -> Any:
+        db.insert("sales", [{"id": next(numbers), "shop": "c", "price": 7}])
+        return refresh(*given)
+
+    monkeypatch.setattr(Maintenance, "_refresh", refreshed)
+    view = db.create_view("both", text.format("totals", "dearest"))
+    assert view.stale == {"sales": 2}
+    monkeypatch.undo()
+    for _ in range(2):
+        below = (f"(select * from {name} version as of {db.view(name).table.version})" for name in ("totals", "dearest"))
+        then = text.format(*below).replace("sales s", f"sales version as of {view.versions['sales']} s")
+        assert rows(db, "select * from both") == rows(db, then, kernel="native")
+        view.refresh()
+    assert rows(db, "select count(*) as n from both") == rows(db, "select count(shop) as n from sales")
+
+
 def test_a_view_is_there_after_reopening(db: nearly.Session, tmp_path: Path) -> None:
     db.create_view("totals", TOTALS, policy="incremental", key="shop", sample=0.5)
     db.create_view("joined", "select city, price from sales join shops on sales.shop = shops.shop")
@@ -246,7 +271,8 @@ def test_a_view_is_there_after_reopening(db: nearly.Session, tmp_path: Path) -> 
 def test_statements(db: nearly.Session) -> None:
     made = db.execute("CREATE MATERIALIZED VIEW totals AS " + TOTALS)
     assert str(made) == "create view: 3 inserted, 0 updated, 0 deleted; totals is at version 1"
-    db.execute("create materialized view if not exists totals as select 1 as x")
+    kept = db.execute("create materialized view if not exists totals as select 1 as x")
+    assert str(kept) == "create view: 0 inserted, 0 updated, 0 deleted; totals is at version 1"
     with pytest.raises(SchemaError, match="already"):
         db.execute("create materialized view totals as select 1 as x")
     db.execute("insert into sales values (6, 'c', 7)")
@@ -259,6 +285,54 @@ def test_statements(db: nearly.Session) -> None:
     db.execute("drop materialized view totals")
     db.execute("drop materialized view if exists totals")
     assert db.views == ()
+
+
+def test_a_view_of_what_it_was_can_be_dropped(db: nearly.Session) -> None:
+    db.create_view("totals", TOTALS)
+    db.execute("create or replace materialized view totals as select shop, n from totals version as of 1 where n > 1")
+    db.view("totals").refresh()
+    assert rows(db, "select shop from totals") == [{"shop": "a"}, {"shop": "b"}]
+    db.drop_view("totals")
+    assert db.views == ()
+
+
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("text", [None, "select shop from shops"])
+def test_a_view_that_is_dropped_while_it_is_refreshed(
+    db: nearly.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: bool, text: str | None
+) -> None:
+    """It does not come back, nor what was made under its name meanwhile take its rows or its versions."""
+    view = db.create_view("totals", TOTALS)
+    if typed:  # all rows are written anew
+        pq.write_table(SALES.set_column(2, "price", SALES["price"].cast(pa.decimal128(21, 2))), tmp_path / "typed.parquet")
+        db.register("sales", str(tmp_path / "typed.parquet"), key=["id"])
+    else:  # no row changes
+        db.insert("sales", [{"id": 9, "shop": "a", "price": 1}])
+        db.delete("sales", [{"id": 9}])
+    record = Move._record
+    with driver_only(tmp_path / "catalog") as other:
+
+        def recorded(*given: Any) -> Any:
+            other.drop_view("totals")
+            if text is not None:
+                other.create_view("totals", text)
+            return record(*given)
+
+        monkeypatch.setattr(Move, "_record", recorded)
+        with pytest.raises(Conflict, match="dropped or replaced by someone else meanwhile"):
+            view.refresh()
+    assert db.views == (() if text is None else ("totals",))
+    if text is not None:
+        assert (view.columns, view.versions) == (("shop",), {"shops": 1})
+
+
+def test_a_function_that_is_replaced_changes_a_view(db: nearly.Session) -> None:
+    functions, text = db._engine.functions, "select id, plus(id) as more from sales"
+    for more in (1, 100):
+        functions.add("plus", lambda given, more=more: pc.add(given, more), "bigint")
+        view = db.create_view("w", text, there="keep").refresh()
+        assert rows(db, "select * from w") == rows(db, text, kernel="native")
+    assert view.table.version == 2
 
 
 def test_policies(db: nearly.Session) -> None:
@@ -293,6 +367,20 @@ def test_tables_that_are_registered_anew(db: nearly.Session, tmp_path: Path) -> 
     assert rows(db, "select * from totals") == rows(db, TOTALS, kernel="native")
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_key_that_is_none(db: nearly.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
+    """Nobody looks whether the files of a table have a key twice."""
+    if not whole:
+        monkeypatch.setattr(Move, "_too_much", lambda *_: None)
+    pq.write_table(pa.table({"id": [1, 1, 2], "v": [1, 1, 3]}), tmp_path / "twice.parquet")
+    db.register("twice", str(tmp_path / "twice.parquet"), key=["id"])
+    view = db.create_view("w", "select id, v from twice")
+    for condition in ("true", "id = 1"):
+        db.update("twice", {"v": "v + 1"}, condition)
+        view.refresh()
+        assert rows(db, "select * from w") == rows(db, "select id, v from twice", kernel="native")
+
+
 def test_nulls_that_come_later(db: nearly.Session) -> None:
     view = db.create_view("totals", TOTALS)
     db.insert("sales", [{"id": 6, "shop": "a", "price": None}, {"id": 7, "shop": "z", "price": None}])
@@ -316,6 +404,7 @@ def test_tables_that_are_emptied_and_filled(db: nearly.Session) -> None:
 @pytest.mark.parametrize(("code", "kind", "message"), [
     ("db.create_view('sales', 'select 1 as x')", SchemaError, "there is a table 'sales' already"),
     ("db.create_view('v', 'select 1 as x, 2 as X')", SchemaError, "two columns of the view are called 'x'"),
+    ("db.create_view('v', 'select id as Nearly_Row from sales')", Unsupported, "no view can have a column 'Nearly_Row'"),
     ("db.create_view('v', 'select nothing from sales')", UnknownName, "unknown column 'nothing'"),
     ("db.create_view('v', 'delete from sales')", NearlyError, "only a query"),
     ("db.create_view('a b', 'select 1 as x')", SchemaError, "cannot name a table"),

@@ -150,14 +150,14 @@ class Views:
         drop_groups(self.engine, name, kept)
 
     def _planned(self, name: str, definition: ViewDefinition) -> PlannedView:
-        """The view's plans over inputs that are of the same tables: views below are refreshed where they are not."""
+        """The view's plans over inputs that are of the same tables, as one moment has them: views below are brought to that."""
         planned = plan_view(self.engine, definition.text, (), definition.key)
         below = [table.name for table in planned.inputs if table.view is not None and AT not in table.name]
         if any(name.lower() in map(str.lower, self.maintenance.below(each)) for each in below):
             raise SchemaError(f"view {name!r} would be made of itself")
-        for each in below:
-            self.maintenance.refresh(each)
-        inputs = [self.engine.catalog.table(each) for each in sorted(table.name for table in planned.inputs)]
+        names = sorted(table.name for table in planned.inputs)
+        together = self.maintenance.together(names)
+        inputs = [together[each.lower()] for each in names]
         planned = self.maintenance.plans.of(self.engine, name, definition.text, inputs, definition.key)  # as refreshes will ask
         told = [self.maintenance.leaves([table]) for table in planned.inputs]
         for one in told:
@@ -247,7 +247,7 @@ class Views:
         self.maintenance.unpin(table.name, state)
 
     def refuse_needed(self, name: str) -> None:
-        """Refuse to drop a table or view that views are made of."""
-        above = self.maintenance.above(name)
+        """Refuse to drop a table or view that other views are made of; a view may be made of what it was itself."""
+        above = [each for each in self.maintenance.above(name) if each.lower() != name.lower()]
         if above:
             raise SchemaError(f"{name!r} is needed by view {', '.join(map(repr, above))}; use db.drop_view first")

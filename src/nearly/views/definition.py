@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
+from nearly.engine.changes.positions import OWN_NAMES
 from nearly.engine.deltas.versions import scans_of
 from nearly.engine.engine import Engine
 from nearly.engine.planner import Prepared
@@ -66,7 +67,7 @@ def plan_view(engine: Engine, text: str, tables: Iterable[Table] = (), key: tupl
     prepared = engine.named(prepared)
     names = tuple(name for name, _ in engine.columns(prepared))
     _refuse_names(names)
-    _refuse_own([*names, *(column for table in prepared.snapshot for column in table.column_names)])
+    _refuse_own(names, [column for table in prepared.snapshot for column in table.column_names])
     stored = None
     if prepared.query is not None and prepared.kernel == "native":
         snapshot = Snapshot(engine.catalog, prepared.snapshot)
@@ -166,10 +167,13 @@ def _refuse_names(names: tuple[str, ...]) -> None:
         raise SchemaError("a view needs at least one column")
 
 
-def _refuse_own(names: Iterable[str]) -> None:
-    """Changes have a column of their own beside those of a table."""
-    if any(name.lower() == WEIGHT for name in names):
+def _refuse_own(names: Iterable[str], read: Iterable[str]) -> None:
+    """Changes have a column of their own beside those of a table, and stored rows have some when they are looked for."""
+    if any(name.lower() == WEIGHT for name in (*names, *read)):
         raise Unsupported(f"no view can have or read a column {WEIGHT!r}: nearly needs the name for itself; give it another")
+    for name in names:
+        if name.lower() in OWN_NAMES:
+            raise Unsupported(f"no view can have a column {name!r}: nearly needs the name for itself; give it another")
 
 
 def _key(stored: StoredView | None, columns: tuple[SchemaColumn, ...], declared: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ computed from all rows again, and then kept.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,9 +18,10 @@ from nearly.engine.native.failures import NativeFailure
 from nearly.engine.storage.layouts import Table
 from nearly.errors import Unsupported
 from nearly.plan.canonical import fingerprint
-from nearly.plan.expressions import Expression, Literal
+from nearly.plan.expressions import Literal
 from nearly.plan.nodes import GroupBy, Plan, Values
 from nearly.plan.stored_form import restored, stored
+from nearly.plan.types import TIMESTAMP, DataType, to_arrow
 from nearly.rewrite.delta.with_partials import over_stored, values_of
 
 Notes = Mapping[str, Any]
@@ -62,19 +62,23 @@ def values_moved(engine: Engine, plan: Plan, change: NetChange, after: Mapping[s
             rows = change.parts.get(value)
             if value in known and rows is not None:
                 came = rows.filter(pc.greater(rows.column(rows.num_columns - 1), 0))
-                found |= {fingerprint(value): notes[fingerprint(value)]} | noted(value, came)
+                found |= noted(value, came) if came.num_rows else {fingerprint(value): notes[fingerprint(value)]}
             else:
                 found |= _computed(engine, value, tables, {})
     return found
 
 
 def noted(value: GroupBy, rows: pa.Table) -> dict[str, Any]:
-    """What is to be kept of a value whose row was computed."""
+    """What is to be kept of a value whose row was computed; none of one that has a time for which Python has no name."""
     if not rows.num_rows:
         return {}
-    row = tuple(_literal(column.type, rows.column(place)[0].as_py()) for place, column in enumerate(value.columns))
+    try:
+        row = tuple(_literal(column.type, rows.column(place)[0]) for place, column in enumerate(value.columns))
+    except (OverflowError, ValueError):
+        return {}
     return {fingerprint(value): stored(row)}
 
 
-def _literal(type_: Any, value: Any) -> Expression:
-    return Literal(type_, value.astimezone(dt.UTC) if isinstance(value, dt.datetime) and value.tzinfo is not None else value)
+def _literal(type_: DataType, value: pa.Scalar) -> Literal:
+    """Moments are told by the clock of UTC: in some zone the last ones of year 9999 are in year 10000."""
+    return Literal(type_, (value.cast(to_arrow(TIMESTAMP)) if type_ == TIMESTAMP else value).as_py())

@@ -17,6 +17,7 @@ from nearly.engine.storage.layouts import AT, Table
 from nearly.engine.writing.parquet_writer import Progress
 from nearly.errors import EngineError, UnknownName
 from nearly.plan.depth import deep_recursion
+from nearly.plan.syntax.parse import parse_query
 from nearly.plan.syntax.volatile import is_volatile
 from nearly.views.definition import RememberedPlans
 from nearly.views.kept_groups import drop_groups, noted
@@ -42,18 +43,25 @@ class Maintenance:
     changes: Changes
     plans: RememberedPlans = field(default_factory=RememberedPlans)
 
-    @deep_recursion()
     def refresh(self, name: str, progress: Progress | None = None) -> Table:
         """Bring a view, and those below it, to the present versions of their tables."""
+        return self.together([name], progress)[name.lower()]
+
+    @deep_recursion()
+    def together(self, names: Iterable[str], progress: Progress | None = None) -> dict[str, Table]:
+        """Tables of one moment, and views brought to these, by their names in small letters; the tables and views below, too."""
+        wanted = tuple(names)
         while True:
-            order = self.below(name)
-            pinned = {table.name.lower(): table for table in self.engine.catalog.together(self._leaves(order))}
+            views = [name for name in wanted if is_view(self.engine.catalog.table(name))]
+            order = list(dict.fromkeys(each for name in views for each in self.below(name)))
+            leaves = dict.fromkeys((*self._leaves(order), *(name for name in wanted if name not in views)))
+            pinned = {table.name.lower(): table for table in self.engine.catalog.together(leaves)}
             try:
                 for each in order:
                     pinned[each.lower()] = self._refresh(each, pinned, progress)
             except Overtaken:
                 continue
-            return pinned[name.lower()]
+            return pinned
 
     def below(self, name: str) -> list[str]:
         """A view and all views that it is made of, each after those that it needs."""
@@ -105,19 +113,24 @@ class Maintenance:
                 raise Overtaken
             moved = self._moved(state, pinned)
             definition = definition_of(table)
-            if moved.inputs != state.inputs or is_elsewhere(self.engine, definition) or is_volatile(definition.text):
+            if moved.inputs != state.inputs or is_elsewhere(self.engine, definition) or self._may_differ(definition.text):
                 self._expect()
                 table = Move(self.engine, table, state, moved, pinned, self.plans).done(progress)
                 kept = self.state(name).groups
                 if kept.keys() != state.groups.keys():  # those that are no longer asked for
                     drop_groups(self.engine, name, kept)
             elif moved != state:  # tables changed, and the views below did not
-                self.engine.catalog.commit_batches([], {table.name: moved.notes})
+                self.engine.catalog.commit_batches([], {table.name: moved.notes}, [table])
         self.pin(name)
         for each in (table, *self._groups(name)):
             if each.base.gone > COMPACTED or len(each.base.vectors) > COMPACTED_FILES:
                 self.changes.compact_later(each)
         return table
+
+    def _may_differ(self, text: str) -> bool:
+        """Whether a query may have other rows over the same tables: later, by chance, or since a user's function is another."""
+        functions = self.engine.functions
+        return is_volatile(text) or (bool(functions.live()) and bool(functions.kept_for(parse_query(text))))
 
     def _expect(self) -> None:
         """Who reads a change first reads it for all views, those that other sessions made included."""

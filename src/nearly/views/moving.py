@@ -41,7 +41,7 @@ from nearly.views.explaining import is_open, obstacles, strategy_of
 from nearly.views.kept_groups import KeptGroups, changes_of, known_groups, make_groups, noted, over_groups, scans
 from nearly.views.kept_values import known_values, values_moved, values_now
 from nearly.views.reasons import POLICY_FULL, REPLACED, STORED_OTHERWISE, changed_too_much, no_history, other_zone, spark_only, told
-from nearly.views.staleness import before, changed_rows
+from nearly.views.staleness import before, changed_rows, is_logged
 from nearly.views.states import Refresh, State
 from nearly.views.storing import (
     Mismatch,
@@ -145,7 +145,7 @@ class Move:
             return STORED_OTHERWISE
         for name, at in self.old.inputs.items():
             was, is_ = self.before[name], self.after[name]
-            if at != self.new.inputs[name] and (was is None or _has_gap(self.engine, was, is_)):
+            if at != self.new.inputs[name] and (was is None or not is_logged(self.engine.catalog, was, is_)):
                 return no_history(name)
         inherent = obstacles(planned)
         if is_open(planned):  # the old rows, computed again, need not be those that are stored
@@ -261,7 +261,8 @@ class Move:
             staged = self._written(temporary, progress, definition.sample is not None)
             refuse_no_key(self.engine, NewRows.of(staged), definition.key and planned.key)
             done = self._record(WHOLE, told(reason), (staged.layout.rows, 0, self.table.rows), estimates)
-            return commit_whole(self.engine, self.table.name, planned, definition, staged, self._state(done), replaced=True)
+            state = self._state(done)
+            return commit_whole(self.engine, self.table.name, planned, definition, staged, state, replaced=True, known=self.table)
 
     def _compared(self, reason: Reason | None, estimates: Mapping[str, float], temporary: Path, progress: Progress | None) -> Table:
         """Commit in which rows those that were computed anew differ from those that are stored."""
@@ -332,9 +333,3 @@ def redefined(definition: ViewDefinition, planned: PlannedView) -> ViewDefinitio
 def is_elsewhere(engine: Engine, definition: ViewDefinition) -> bool:
     """Whether the rows of a view were computed in another time zone, in which the query means something else."""
     return definition.zone is not None and definition.zone != engine.cluster.time_zone
-
-
-def _has_gap(engine: Engine, was: Table, is_: Table) -> bool:
-    """Whether the log does not tell what changed between two versions."""
-    logged = engine.catalog.batches(is_.plain_name, was.version, is_.version)
-    return AT in is_.name or len(logged) < is_.version - was.version

@@ -39,7 +39,7 @@ from nearly.views.moving import definition_of
 from nearly.views.sampling.asking import Asking, ViewAnswer
 from nearly.views.sampling.asking import StaleQuestion as Sampled
 from nearly.views.sampling.linear import AUTO
-from nearly.views.staleness import before, changed_rows
+from nearly.views.staleness import before, changed_rows, is_logged
 from nearly.views.states import At, state_of
 
 FIXED_SECONDS = 0.002
@@ -213,7 +213,7 @@ class ViewAnswerer:
             at = known[next(name for name in known if name.lower() == each.name.lower())]
             if At.of(each) != at:
                 was = before(engine.catalog, each, at) if AT not in each.name else None
-                if was is None:
+                if was is None or not is_logged(engine.catalog, was, each):
                     raise No(f"it is stale, and what changed in {each.name!r} is not known; refresh it")
                 found[each.name] = was
                 changed += changed_rows(engine.catalog, each, at)

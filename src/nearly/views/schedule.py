@@ -76,9 +76,10 @@ class Schedule:
         try:
             self._refresh(name)
             self.troubles.pop(name, None)
-        except NearlyError as trouble:
+        except Exception as trouble:  # whatever one view meets, the others are refreshed
             if not self._stopping.is_set():
-                self.troubles[name] = str(trouble)
-                logger.warning("view %r could not be refreshed: %s", name, trouble)
+                ours = isinstance(trouble, NearlyError)
+                self.troubles[name] = told = str(trouble) if ours else f"{type(trouble).__name__}: {trouble}"
+                logger.warning("view %r could not be refreshed: %s", name, told, exc_info=not ours)
         finally:
             self._looked[name] = time.monotonic()

@@ -40,10 +40,15 @@ def changed_rows(catalog: Catalog, table: Table, at: At) -> int:
     since = before(catalog, table, at)
     if since is None:
         return table.rows
-    logged = catalog.batches(table.name, at.version, table.version)
-    if len(logged) < table.version - at.version:
+    if not is_logged(catalog, since, table):
         return max(table.rows, since.rows)
+    logged = catalog.batches(table.name, at.version, table.version)
     return sum(batch.inserted + batch.updated + batch.deleted for batch in logged.values())
+
+
+def is_logged(catalog: Catalog, was: Table, now: Table) -> bool:
+    """Whether the log tells what changed between two versions; else old files would be read, which may be gone."""
+    return AT not in now.name and len(catalog.batches(now.plain_name, was.version, now.version)) == now.version - was.version
 
 
 def before(catalog: Catalog, table: Table, at: At) -> Table | None:

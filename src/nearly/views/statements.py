@@ -14,8 +14,9 @@ def execute_view(views: Views, statement: ViewStatement) -> Changed:
     match statement:
         case CreateView():
             there = KEEP if statement.if_not_exists else REPLACE if statement.or_replace else ERROR
+            is_kept = there == KEEP and statement.table in views.engine.catalog
             table = views.create(statement.table, statement.query, ViewOptions(), there).table
-            return Changed("create view", table.name, table.version, inserted=table.rows)
+            return Changed("create view", table.name, table.version, inserted=0 if is_kept else table.rows)
         case RefreshView():
             before = views.stored(statement.table).version
             table = views.refresh(statement.table)

@@ -27,6 +27,7 @@ from nearly.engine.native.reading import FILE, ROW
 from nearly.engine.plans import plan_batches
 from nearly.engine.storage.batches import Batch, after
 from nearly.engine.storage.blocks import target_for
+from nearly.engine.storage.catalog import refuse_other
 from nearly.engine.storage.clustering import Clustering
 from nearly.engine.storage.durable import writing_in
 from nearly.engine.storage.footers import checksum_of
@@ -199,15 +200,18 @@ def _files(staged: Staged) -> str:
 
 
 def commit_whole(
-    engine: Engine, name: str, planned: PlannedView, definition: ViewDefinition, staged: Staged, state: State, replaced: bool
-) -> Table:
-    """Make staged rows the view, a new one or in place of what it was."""
+    engine: Engine, name: str, planned: PlannedView, definition: ViewDefinition, staged: Staged, state: State, replaced: bool,
+    known: Table | None = None,
+) -> Table:  # fmt: skip
+    """Make staged rows the view, a new one or in place of what it was; one that is refreshed must still be the one `known`."""
     content = checksum_of(f"{content_of(staged.columns, staged.layout)} {definition.text}".encode())
     table = Table(name, staged.columns, planned.key, (staged.layout,), content, Origin(VIEW), view=definition)
 
     def change(present: Table | None) -> Table:
         if present is not None and not replaced:
             raise Conflict(f"{name!r} was made by someone else meanwhile")
+        if known is not None:
+            refuse_other(known, present)
         place([staged])
         return table
 
@@ -269,7 +273,8 @@ def written_change(engine: Engine, table: Table, change: Change) -> WrittenChang
 def commit_changes(engine: Engine, table: Table, changes: Sequence[WrittenChange], state: State) -> Table:
     """Change stored rows of a view, and of what is kept beside it, together with what is known of the view."""
     try:
-        changed = engine.catalog.commit_batches([(each.table, each.batch) for each in changes], {table.name: state.notes})
+        batches = [(each.table, each.batch) for each in changes]
+        changed = engine.catalog.commit_batches(batches, {table.name: state.notes}, [table])
     except Conflict:
         for each in changes:
             shutil.rmtree(each.directory, ignore_errors=True)
@@ -312,6 +317,8 @@ def _change(engine: Engine, table: Table, came: pa.Table, went: pa.Table) -> Cha
         return Change(REFRESH, came, gone, places)
     matches = pairs(engine, came.select(key), gone.select(key))
     updates = matches.filter(pc.is_valid(matches["old"])).sort_by("old")
+    if matches.num_rows != came.num_rows or pc.count_distinct(updates["old"]).as_py() != updates.num_rows:
+        raise Mismatch  # the key of a table, which is taken at its word, is none
     others = matches.filter(pc.is_null(matches["old"])).sort_by("new")
     left = np.setdiff1d(np.arange(gone.num_rows), updates["old"].to_numpy())
     came = pa.concat_tables([came.take(updates["new"]), came.take(others["new"])])

@@ -31,12 +31,14 @@ GIVEN = "given"
 FEW = 2_000
 """So few keys are sooner compared here than by a query."""
 _NUMBER = "nearly_number"
+OWN_NAMES = frozenset({FILE, ROW, _NUMBER})
+"""Names that no column of a table may have whose rows are looked for."""
 
 
 def placed(table: Table) -> Table:
     """The table with two more columns: the file and the number of each row."""
     for name in table.column_names:
-        if name.lower() in (FILE, ROW, _NUMBER):
+        if name.lower() in OWN_NAMES:
             raise Unsupported(f"table {table.name!r} cannot be changed: nearly needs the name of its column {name!r} for itself")
     return replace(table, columns=(*table.columns, SchemaColumn(FILE, types.INT, False), SchemaColumn(ROW, types.LONG, False)))
 

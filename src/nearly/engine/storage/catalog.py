@@ -211,12 +211,17 @@ class Catalog:
         with writing_in(self.path), exclusive(self.path / ".transaction"):
             yield
 
-    def commit_batches(self, batches: Sequence[tuple[Table, Batch]], notes: Mapping[str, Notes] | None = None) -> tuple[Table, ...]:
+    def commit_batches(
+        self, batches: Sequence[tuple[Table, Batch]], notes: Mapping[str, Notes] | None = None, same: Iterable[Table] = ()
+    ) -> tuple[Table, ...]:
         """Commit changes of one or more tables, together or not at all; their files are in place. New notes go with them, by table.
 
-        Each must have been made for the table as it is: a `Conflict` where one was changed meanwhile.
+        Each must have been made for the table as it is: a `Conflict` where one was changed meanwhile. So must the `same`, of which
+        perhaps nothing changes but notes.
         """
         with self.lock(), writing_in(self._tables):
+            for table in same:
+                refuse_other(table, self._load(self.directory(table.name)))
             changed: dict[Path, Versions] = {}
             for table, batch in batches:
                 directory = self.directory(table.name)
@@ -428,6 +433,12 @@ def _text(name: object) -> str:
     if not isinstance(name, str):
         raise SchemaError(f"a table is named by text, not {name!r}")
     return name
+
+
+def refuse_other(known: Table, present: Table | None) -> None:
+    """Refuse to take a table for the one that is known, where it was dropped meanwhile, and perhaps another one made."""
+    if present is None or (present.version, present.content, present.view) != (known.version, known.content, known.view):
+        raise Conflict(f"table {known.name!r} was dropped or replaced by someone else meanwhile; nothing was changed, try again")
 
 
 def view_refusal(table: Table) -> SchemaError:
