@@ -13,6 +13,7 @@ import nearly
 from nearly.autoview import upkeep
 from nearly.autoview.autoview import AutoView
 from nearly.autoview.experiments import Experiment, Experiments, Side
+from nearly.autoview.store import NoRoom, ViewStore
 from nearly.engine.deltas.stages import StageRunner
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.spark.spark_kernel import SparkKernel
@@ -74,6 +75,21 @@ def test_a_query_breaks_off_the_following_of_a_table(db: nearly.Session, auto: A
     assert set(auto.keeping.store.kept) == kept
     assert auto.status().tally.moved
     assert not auto.status().tally.lost
+
+
+def test_the_policy_is_told_of_a_view_that_finds_no_room_again(
+    db: nearly.Session, auto: AutoView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise NoRoom
+
+    kept, gone = {each.id for each in auto.keeping.store.kept.values()}, set[str]()
+    monkeypatch.setattr(ViewStore, "add", refuse)
+    monkeypatch.setattr(auto.keeping.policy, "lost", gone.add)
+    db.insert("t", [{"id": 3001, "s": "ab", "v": 1}])
+    auto.settle()
+    assert gone == kept
+    assert auto.status().tally.lost == len(kept)
 
 
 def test_an_experiment_that_is_broken_off_ends_the_turn(auto: AutoView, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,13 +151,17 @@ class Keeping:
             return
         self.store.remove(id_)
         self.experiments.flush(id_)
+        self.note_gone(kept, lost)
+
+    def note_gone(self, view: MadeView, lost: bool) -> None:
+        """A view went, to make room or since its tables changed."""
         self.tally.lost += lost
         self.tally.evicted += not lost
         self.is_changed = True
         step = self.step
-        self.told.append(lambda: self.policy.gone(kept.holding, step))
+        self.told.append(lambda: self.policy.gone(view.holding, step))
         if lost:
-            self.told.append(lambda: self.policy.lost(id_))
+            self.told.append(lambda: self.policy.lost(view.id))
 
     def policy_content(self) -> Mapping[str, object]:
         with self.deciding:

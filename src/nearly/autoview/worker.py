@@ -212,4 +212,4 @@ class Worker:
             keeping.store.add(view.candidate, rows, versions, replace(view.holding, bytes=rows.bytes), view.zone)
             keeping.tally.moved += 1
         except (NoRoom, EngineError):
-            keeping.tally.lost += 1
+            keeping.note_gone(view, lost=True)
