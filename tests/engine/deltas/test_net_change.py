@@ -6,14 +6,16 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from nearly.engine.deltas.binding import bound_to_both
 from nearly.engine.deltas.net_change import LIMITED, net_change
 from nearly.engine.native.failures import NativeFailure
-from nearly.errors import NearlyError
+from nearly.errors import NearlyError, Unsupported
 from tests.engine.deltas.histories import Histories
 from tests.engine.deltas.judging import bag, judged, rows_of, signed
+from tests.fixtures.driver_only import driver_only
 from tests.fixtures.generation import QueryGenerator
 from tests.fixtures.large_tables import read_by_keys
 from tests.fixtures.long import first_quick
@@ -92,3 +94,15 @@ def test_every_row_is_there_once(tmp_path: Path) -> None:
     assert max(bag(found.rows.drop_columns(["_weight"])).values(), default=1) == 1
     assert 0 not in found.rows["_weight"].to_pylist()
     history.db.close()
+
+
+def test_a_column_that_is_called_as_changes_are_told_is_refused(tmp_path: Path) -> None:
+    """Rows would count as often as it says."""
+    with driver_only(tmp_path / "catalog") as db:
+        db.register("weights", pa.table({"id": [1, 2], "NEARLY_weight": [3, 4]}))
+        before = {"weights": db._engine.catalog.table("weights")}
+        db.insert("weights", [{"id": 3, "NEARLY_weight": 5}])
+        after = {"weights": db._engine.catalog.table("weights")}
+        plan = bound_to_both(db._engine, "select nearly_weight, count(*) as n from weights group by 1", before, after).plan
+        with pytest.raises(Unsupported, match="'nearly_weight'"):
+            net_change(db._engine, plan, before, after)

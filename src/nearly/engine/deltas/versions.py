@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from nearly.engine.engine import Engine
 from nearly.engine.storage.differences import Part
 from nearly.engine.storage.layouts import Table
-from nearly.errors import SchemaError
+from nearly.errors import SchemaError, Unsupported
 from nearly.plan.nodes import Plan, Scan
-from nearly.rewrite.delta.changed import TableChange
+from nearly.rewrite.delta.changed import WEIGHT, TableChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,7 @@ def versions_of(
             moved[key] = Moved(replace(was, name=names.before), now, parts, names)
     kept = dict.fromkeys(scan.table for each in stored for scan in scans_of(each))
     tables = Tables(moved, (*same, *(engine.catalog.table(name) for name in kept)))
+    _refuse_own_column(tables)
     _refuse_other_columns(plan, tables)
     return tables
 
@@ -85,6 +86,13 @@ def scans_of(plan: Plan) -> Iterator[Scan]:
     for node in plan.walk():
         if isinstance(node, Scan):
             yield node
+
+
+def _refuse_own_column(tables: Tables) -> None:
+    """What came and went in a table has its columns and one more, whose name must not be one of theirs."""
+    for moved in tables.moved.values():
+        if any(column.lower() == WEIGHT for column in moved.after.column_names):
+            raise Unsupported(f"table {moved.after.name!r} has a column {WEIGHT!r}, by which changes are told")
 
 
 def _refuse_other_columns(plan: Plan, tables: Tables) -> None:
