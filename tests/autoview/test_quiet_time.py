@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import nearly
-from nearly.autoview import upkeep
+from nearly.autoview import upkeep, worker
 from nearly.autoview.autoview import AutoView
+from nearly.autoview.estimates import ViewEstimates
 from nearly.autoview.experiments import Experiment, Experiments, Side
-from nearly.autoview.store import NoRoom, ViewStore
+from nearly.autoview.store import MadeView, NoRoom, ViewStore
 from nearly.engine.deltas.stages import StageRunner
 from nearly.engine.native.failures import NativeFailure
 from nearly.engine.spark.spark_kernel import SparkKernel
@@ -75,6 +77,24 @@ def test_a_query_breaks_off_the_following_of_a_table(db: nearly.Session, auto: A
     assert set(auto.keeping.store.kept) == kept
     assert auto.status().tally.moved
     assert not auto.status().tally.lost
+
+
+def test_a_view_that_goes_while_it_follows_a_table_can_be_read_so_long(
+    db: nearly.Session, auto: AutoView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    following, sound = worker.moved, list[bool]()
+
+    def moved(estimates: ViewEstimates, view: MadeView, *given: Any) -> Any:
+        auto.keeping.evict(view.id)
+        sound.append(view.is_sound)
+        return following(estimates, view, *given)
+
+    monkeypatch.setattr(worker, "moved", moved)
+    db.insert("t", [{"id": 3001, "s": "ab", "v": 1}])
+    auto.settle()
+    assert sound
+    assert all(sound)
+    assert auto.status().bytes == 0
 
 
 def test_the_policy_is_told_of_a_view_that_finds_no_room_again(

@@ -195,7 +195,10 @@ class Worker:
         fact = keeping.mining.facts.get(view.id)
         making = fact.seconds if fact is not None else keeping.estimates.seconds(view.candidate.stored.maintained, tables.values())
         try:
-            rows = moved(keeping.estimates, view, tables, making, keeping.store.limit, self._running)
+            with keeping.store.reading([view]) as there:  # a query may let go of it meanwhile
+                if not there:
+                    return
+                rows = moved(keeping.estimates, view, tables, making, keeping.store.limit, self._running)
         except Lost as reason:
             logger.info("%s is dropped, since its tables changed: %s", view.name, reason)
             keeping.evict(view.id, lost=True)
