@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from nearly.autoview.attention import ENOUGH, Attention
+from nearly.autoview import attention as module
+from nearly.autoview.attention import Attention
+
+ENOUGH = 0.01
+
+
+@pytest.fixture(autouse=True)
+def _usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever other tests set meanwhile."""
+    monkeypatch.setattr(module, "ENOUGH", ENOUGH)
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.3, 0.5])

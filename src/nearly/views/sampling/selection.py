@@ -44,7 +44,7 @@ def is_selection(plan: Plan) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedRows:
+class ChangedNumber:
     """A number of rows that changed: estimate, low and high, NaN where that is not known, and how many of them are clean."""
 
     told: tuple[float, float, float]
@@ -108,7 +108,7 @@ class Selection:
                 }
         return [origin.get(column.name) for column in self.query.plan.columns]
 
-    def _counts(self, scan: Scan) -> dict[str, ChangedRows]:
+    def _counts(self, scan: Scan) -> dict[str, ChangedNumber]:
         """How many rows of the selection were updated, added and deleted in all."""
         strata, key = self.sample.strata, self.view.key
         extra = tuple(Field(f"{name}_identity", name, self.view.column(name).type) for name in key)
@@ -132,13 +132,13 @@ class Selection:
                 totals[kind][groups[identity]] += 1
         return {kind: self._total(totals[kind], sure[kind]) for kind in KINDS}
 
-    def _total(self, groups: Floats, sure: int) -> ChangedRows:
+    def _total(self, groups: Floats, sure: int) -> ChangedNumber:
         strata = self.sample.strata
         theta = groups.sum() / strata.share + sure
         copies = (groups.sum() - groups) * strata.groups / ((strata.groups - 1) * strata.share) + sure
         behind = Evidence(strata.share, strata.groups, np.ones(strata.groups), self.confidence)
         found = behind.interval([theta], copies[:, None], int(np.count_nonzero(groups)))
-        return ChangedRows((float(theta), float(found.low[0]), float(found.high[0])), float(groups.sum()) + sure)
+        return ChangedNumber((float(theta), float(found.low[0]), float(found.high[0])), float(groups.sum()) + sure)
 
 
 def _carrying(plan: Plan, scan: Scan, rows: Plan, extra: tuple[Column, ...]) -> Plan:
