@@ -14,7 +14,7 @@ from nearly.plan.schema import TableSchema
 from nearly.plan.types import BOOLEAN, LONG
 from nearly.rewrite.delta.changed import CHANGE, Delta, DeltaStage
 from nearly.rewrite.delta.strategy.strategies import DELTA, WHOLE
-from nearly.views.costs import FARTHEST, RefreshCosts, corrected
+from nearly.views.costs import FARTHEST, REACH, RefreshCosts, corrected
 from nearly.views.states import Refresh
 
 EXPECTED = {DELTA: 1.0, WHOLE: 2.0}
@@ -50,6 +50,16 @@ def test_what_was_slow_once_is_tried_again() -> None:
         past.append(took(WHOLE, 2.0))
         assert len(past) < 10
     assert len(past) > 1
+
+
+def test_what_was_quick_is_not_thought_slower_while_other_ways_are_taken() -> None:
+    assert corrected(EXPECTED, [took(WHOLE, 0.5), *[took(DELTA, 1.0)] * 3])[WHOLE] == pytest.approx(0.5)
+
+
+def test_what_a_small_refresh_took_tells_less_of_a_large_one() -> None:
+    past = [took(DELTA, 0.25)]
+    assert corrected({DELTA: REACH}, past)[DELTA] == pytest.approx(0.5 * REACH)
+    assert corrected({DELTA: 1 / REACH}, past)[DELTA] == pytest.approx(0.5 / REACH)
 
 
 READ = Input(f"t{CHANGE}", (Column(LONG, "k"), Column(LONG, "v"), Column(LONG, "weight")))

@@ -1,15 +1,16 @@
 """What refreshing a view costs, by strategy: values read, stages and rows written, by measured constants.
 
 The constants are of one machine and one kind of query. What refreshes of a view really took corrects them for that view: the
-estimate of a strategy is multiplied by the mean ratio of its past refreshes, of which the last ones count most; that of one that
-was never taken by the root of how far computing the view was off, which tells of the machine and of the query.
+estimate of a strategy is multiplied by the mean ratio of its past refreshes, of which the last ones count most, and which tell less
+the more, or less, was expected of them; that of one that was never taken by the root of how far computing the view was off, which
+tells of the machine and of the query.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import expm1, inf
+from math import expm1, inf, log
 
 from nearly.engine.deltas.neighbours import MOST_KEYS
 from nearly.engine.deltas.reading import MOST_KEPT
@@ -35,9 +36,12 @@ HELD = 2.0
 MEMORY = 0.5
 """How much of a past ratio counts, beside the ones before it."""
 FADING = 0.7
-"""By which power a ratio comes nearer to 1 whenever another way was taken: what was slow once, as the first to read a change for
-all views is, is tried again."""
+"""By which power a ratio above 1 comes nearer to it whenever another way was taken: what was slow once, as the first to read a change
+for all views is, is tried again."""
+REACH = 8.0
+"""A ratio counts by its root where so many times more, or less, is expected than where it was found."""
 FARTHEST = 20.0
+TINY = 1e-6
 UNTRIED = 0.5
 """By which power the ratio of computing a view counts for a way that was never taken: a slow machine is slow in every way, but what
 a query does to all rows it does to few in others."""
@@ -166,12 +170,22 @@ def corrected(estimates: Mapping[str, float], past: Iterable[Refresh]) -> dict[s
     A refresh that took something between what was expected with others to share the reading, and alone, took what was expected.
     """
     ratios: dict[str, float] = {}
+    found_at: dict[str, float] = {}
     for each in past:
-        ratios |= {strategy: ratio**FADING for strategy, ratio in ratios.items() if strategy != each.strategy}
+        ratios |= {strategy: ratio**FADING for strategy, ratio in ratios.items() if strategy != each.strategy and ratio > 1}
         expected = each.estimates.get(each.strategy)
         if expected:
             nearest = min(max(each.seconds, expected), max(expected, each.most))
             ratio = min(max(each.seconds / nearest, 1 / FARTHEST), FARTHEST)
             ratios[each.strategy] = ratio if each.strategy not in ratios else ratios[each.strategy] * (1 - MEMORY) + ratio * MEMORY
+            found_at[each.strategy] = expected
     usual = ratios.get(WHOLE, 1.0) ** UNTRIED
-    return {strategy: seconds * ratios.get(strategy, usual) for strategy, seconds in estimates.items()}
+    return {
+        strategy: seconds * (ratios[strategy] ** _trust(seconds, found_at[strategy]) if strategy in ratios else usual)
+        for strategy, seconds in estimates.items()
+    }
+
+
+def _trust(expected: float, before: float) -> float:
+    """By which power a ratio counts that was found where something else was expected: what is large asks for other things."""
+    return 1 / (1 + abs(log(max(expected, TINY) / max(before, TINY))) / log(REACH))
