@@ -36,8 +36,8 @@ HELD = 2.0
 MEMORY = 0.5
 """How much of a past ratio counts, beside the ones before it."""
 FADING = 0.7
-"""By which power a ratio above 1 comes nearer to it whenever another way was taken: what was slow once, as the first to read a change
-for all views is, is tried again."""
+"""By which power a ratio above 1 comes nearer to it whenever another way was taken: what was slow once, as the first to read a
+change for all views is, is tried again."""
 REACH = 8.0
 """A ratio counts by its root where so many times more, or less, is expected than where it was found."""
 FARTHEST = 20.0
