@@ -2,7 +2,8 @@
 
 Any columns give every row the same chance. Fewer columns than the key pass more joins, but rows that are equal in them come and go
 together. With K values in the columns that occur mu times on average, with variance sigma^2, the size of the sample has the
-variance K m (1 - m) (mu^2 + sigma^2), for fixed rows and shares m.
+variance K m (1 - m) (mu^2 + sigma^2), for fixed rows and shares m. Where a few values have most of the rows, a sample has none of
+these values mostly, and cannot tell that by itself: its intervals would be narrow and wrong, whatever it saves.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ MOST_COLUMNS = 4
 """Of longer keys, only subsets of so few columns are tried, and the whole."""
 WORTH_LESS_PRECISION = 1.2
 """A shorter choice must be better than the key by this factor."""
+MOST_UNEVEN = 4.0
+"""The design effect up to which tickets are drawn for other columns than the key."""
 
 DesignEffect = Callable[[tuple[Column, ...]], float]
 """(mu^2 + sigma^2) / mu^2 of the rows per value of some columns; 1 where all values are equally frequent."""
@@ -31,8 +34,9 @@ def sampling_columns(plan: Plan, key: Sequence[Column], find_table: FindTable, e
     for columns in _subsets(whole):
         found = saved(plan, columns, find_table)
         if found > WORTH_LESS_PRECISION * most:
-            worth = found / max(effect(columns), 1.0)
-            if worth > WORTH_LESS_PRECISION * most:
+            uneven = effect(columns)
+            worth = found / max(uneven, 1.0)
+            if uneven <= MOST_UNEVEN and worth > WORTH_LESS_PRECISION * most:
                 best, most = columns, worth
     return best
 

@@ -28,7 +28,7 @@ from nearly.plan.nodes import Field, GroupBy, Output, Scan, passed
 from nearly.plan.types import LONG
 from nearly.rewrite.delta.changed import WEIGHT
 from nearly.rewrite.passes import rewrite
-from nearly.rewrite.sample.sampling_columns import sampling_columns
+from nearly.rewrite.sample.sampling_columns import MOST_UNEVEN, sampling_columns
 from nearly.rewrite.views.split_view import StoredView
 from nearly.views.kept_groups import drop_groups
 from nearly.views.maintenance import Maintenance
@@ -52,9 +52,6 @@ from nearly.views.sampling.outliers import OutlierIndex, SureRows, sure_rows
 from nearly.views.sampling.sample import CleanSample, SampledRows
 from nearly.views.states import At
 from nearly.views.storing import Mismatch
-
-MOST_UNEVEN = 4.0
-"""The design effect up to which a view is sampled by the tickets that it is stored by."""
 
 logger = logging.getLogger(__name__)
 
