@@ -75,7 +75,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--percents", type=lambda text: tuple(float(part) for part in text.split(",")), default=(0.1, 1.0, 10.0),
         help="how much changes before each round of refreshes (default 0.1,1,10)",
     )  # fmt: skip
-    parser.add_argument("--extra", action="store_true", help="also the join view and the cube of stale view cleaning")
+    parser.add_argument(
+        "--extra", action="store_true",
+        help="also the join view and the cube of stale view cleaning, whose rows are held in memory: 2 GB a unit of the scale",
+    )  # fmt: skip
     parser.add_argument("--repeat", type=int, default=2, help="runs of the queries, of which the median counts (default 2)")
     parser.add_argument("--no-spark", action="store_true", help="leave Spark SQL out, which takes most of the time")
     parser.add_argument("--tiny", action="store_true", help="hardly any data, to see that all works")

@@ -100,6 +100,7 @@ class Simulation:
         self._lost: set[str] = set()
         self._taken: set[tuple[int, str | None]] = set()
         self._answered: set[int] = set()
+        self._prepared: set[str] = set()
         self._given_up: set[str] = set()
         self._attention = Attention()
         self._wasted = 0.0
@@ -149,7 +150,8 @@ class Simulation:
 
     def _making(self, query: int, view: str, used: str | None) -> float:
         """What making a view takes; the result of a query is made over the view that the query has, where it has one."""
-        making = self.matrix.making[view]
+        making = self.matrix.making[view] + (0.0 if view in self._prepared else self.matrix.preparing[view])
+        self._prepared.add(view)
         is_result = view in self.matrix.counted
         return making if used is None or not is_result else max(0.0, making - self.matrix.gain(query, used))
 

@@ -27,8 +27,8 @@ from nearly.autoview.options import Option
 REPLAYED = 4_000
 """Experiences that are kept."""
 BATCH = 32
-EVERY = 50
-"""Experiences between two trainings."""
+EVERY, NEW = 50, 0.05
+"""Experiences between two trainings: so many, and such a share of all that are kept, since more of the same teaches little."""
 BATCHES = 20
 COPY = 200
 """Steps after which the target network is copied."""
@@ -105,7 +105,7 @@ class Agent:
 
     def train(self) -> bool:
         """Learn, where there is something new; whether there was."""
-        if self._new < EVERY or len(self._experiences) < ENOUGH:
+        if self._new < max(EVERY, NEW * len(self._experiences)) or len(self._experiences) < ENOUGH:
             return False
         self._new = 0
         known = list(self._experiences)
