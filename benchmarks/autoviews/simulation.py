@@ -1,10 +1,11 @@
 """Workloads of many queries from few measurements: what a policy would have made, used and let go, and the seconds of all that.
 
-A query takes the kept view over which it takes least, as far as experiments and estimates tell, as the rewriter does. To the query
-is added what it costs to plan it when it is asked for the first time, to compare it with views where others are kept than when it
-was asked last, to decide what to make, and to make it. Experiments are run while it is idle, and told some queries later. A real
-session makes in quiet times what would slow a query too much, and makes views from views; here the query pays, from the tables
-unless it is its own result, with every policy alike. How far that is from a real session with the learner, the replay tells.
+A query takes the kept view over which it takes least, as far as experiments and estimates tell, as the rewriter does. To the
+query is added what it costs to plan it when it is asked for the first time, to compare it with views where others are kept than
+when it was asked last, or more is known of them, to decide what to make, and to make it. Experiments are run while it is idle,
+and told some queries later. A real session makes in quiet times what would slow a query too much, and makes views from views;
+here the query pays, from the tables unless it is its own result, with every policy alike. How far that is from a real session
+with the learner, the replay tells.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from nearly.autoview.rewriter import CHEAPER
 
 DELAY = 20
 """Queries until the outcome of an experiment is told."""
+_AGAIN = -1
+"""Instead of the changes of views before which a query was compared with them: it is compared again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,8 @@ class Simulation:
         return self.found
 
     def _query(self, step: int, query: int) -> None:
-        around = self._planning(query) + self._matching(query)
+        looks = self._looked.get(query) != self._changes
+        around = self._planning(query) + (self._matching(query) if looks else 0.0)
         used, expected = self._best(query)
         usual = self.matrix.base[query] if used is None else self.matrix.pair[query][used]
         moment = Occasion(step, str(query), self._current(query), list(self.kept.values()), self.rules.capacity, usual)
@@ -143,7 +147,8 @@ class Simulation:
             self.policy.made(holding, moment)
             return
         self._taken.add((query, used))
-        around += 0.0 if used is None else self._beginning(query, used)
+        if used is not None:
+            around += self._beginning(query, used) + (self._seeking(query) if looks else 0.0)
         self._note(PLAIN if used is None else REUSE, around + deciding + usual)
         if used is not None:
             self._use(step, query, used, moment)
@@ -174,14 +179,16 @@ class Simulation:
         return self.matrix.beginning[query].get(view, 0.0)
 
     def _matching(self, query: int) -> float:
-        """Comparing a query with the views that are kept, where they are not those of the last time."""
-        if self._looked.get(query) == self._changes:
-            return 0.0
+        """Comparing a query with the views that are kept."""
         self._looked[query] = self._changes
         pairs = {(query, view, holding.made) for view, holding in self.kept.items()}
         new = pairs - self._compared
         self._compared |= new
         return len(pairs) * self.matrix.looking[query] + len(new) * self.matrix.matching[query]
+
+    def _seeking(self, query: int) -> float:
+        """Finding other views that would have served a query, of which nothing was measured, to try them when it is quiet."""
+        return self.matrix.looking[query] * sum((query, view) not in self._measured for view in self.kept)
 
     def _current(self, query: int) -> list[Option]:
         """The options of a query after what is known of views that were made before."""
@@ -231,6 +238,7 @@ class Simulation:
             if (query, view) not in self._measured and self.rules.told_gains and view in self.kept:
                 self._measured[query, view] = self.matrix.gain(query, view)
                 self.policy.measured(str(query), view, self._measured[query, view])
+                self._looked[query] = _AGAIN
 
     def _make(self, moment: Occasion, query: int) -> str | None:
         ranked = [each for each in self.policy.ranked(moment) if may_fit(each, moment.capacity) and each.id not in self.kept]
