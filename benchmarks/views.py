@@ -77,7 +77,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--extra", action="store_true",
-        help="also the join view and the cube of stale view cleaning, whose rows are held in memory: 2 GB a unit of the scale",
+        help="also the join view and the cube of stale view cleaning, whose rows are held in memory: 24 GB are too few at scale 10",
     )  # fmt: skip
     parser.add_argument("--repeat", type=int, default=2, help="runs of the queries, of which the median counts (default 2)")
     parser.add_argument("--no-spark", action="store_true", help="leave Spark SQL out, which takes most of the time")

@@ -185,6 +185,20 @@ def test_law_the_double_network_learns_a_constant_reward() -> None:
     assert 1.4 < agent.values([vector], [1.0])[0] < 2.3, "half of what was missing, at least, was learned"
 
 
+def test_who_knows_more_trains_more_seldom() -> None:
+    agent = Agent(0)
+    kept = Holding(_option("a"), 40, 0.0, 1)
+    vector = agent.vector(kept.option, agent.vocabulary.state([kept]), CAPACITY, 0.0)
+    trained = []
+    for number in range(1, 4_001):
+        agent.add(Experience(vector, 2.0, 1.0, None, 0.0, 0.0))
+        if agent.train():
+            trained.append(number)
+    gaps = np.diff(trained)
+    assert gaps[0] == 50
+    assert gaps[-1] in range(180, 202)
+
+
 def test_vectors_tell_views_apart() -> None:
     vocabulary = Vocabulary()
     one = Option("1", ViewShape(("a", "b"), ("a.x",), (("b.y", 0.4),)), 1.0, 1.0, 1.0, 1.0)

@@ -13,7 +13,7 @@ from nearly.plan.nodes import Filter, Plan
 from nearly.plan.schema import SchemaColumn, TableSchema
 from nearly.plan.types import from_arrow
 from nearly.rewrite.sample.push_hash import push_hash, sampled_scans
-from nearly.rewrite.sample.sampling_columns import MOST_UNEVEN, sampling_columns
+from nearly.rewrite.sample.sampling_columns import sampling_columns
 from tests.fixtures.generation import TABLES, QueryGenerator, random_table
 from tests.fixtures.long import first_quick
 from tests.fixtures.queries import QueryCase
@@ -49,13 +49,6 @@ def test_columns_that_save_most(case: QueryCase) -> None:
     found = sampling_columns(plan, plan.columns[:-1], shop.schema, lambda _: 1.0)
     reached = sorted(scan.table for scan in sampled_scans(push_hash(plan, found, 0.5)))
     check("sample/sampling_columns", case, f"{', '.join(each.name for each in found)} reaches {', '.join(reached)}")
-
-
-@pytest.mark.parametrize("case", cases("sample/sampling_columns"), ids=str)
-def test_columns_of_which_few_values_have_most_rows_are_not_drawn_by(case: QueryCase) -> None:
-    plan = shop.planned(case.text)
-    key = plan.columns[:-1]
-    assert sampling_columns(plan, key, shop.schema, lambda columns: 1.0 if columns == key else 2 * MOST_UNEVEN) == key
 
 
 @pytest.mark.parametrize("seed", first_quick(range(5), 1))

@@ -3,7 +3,7 @@
 Any columns give every row the same chance. Fewer columns than the key pass more joins, but rows that are equal in them come and go
 together. With K values in the columns that occur mu times on average, with variance sigma^2, the size of the sample has the
 variance K m (1 - m) (mu^2 + sigma^2), for fixed rows and shares m. Where a few values have most of the rows, a sample has none of
-these values mostly, and cannot tell that by itself: its intervals would be narrow and wrong, whatever it saves.
+these mostly, or one that weighs far too much: what it says is far off then, however much it saves.
 """
 
 from __future__ import annotations
